@@ -13,7 +13,7 @@ from staging import echo, plan_for, spec_for, stage
 from mcptest.core.events import CaseFinished
 from mcptest.engine import connection
 from mcptest.engine.run import RunOptions, run_plan
-from mcptest.rules.judge import LiveJudge
+from mcptest.rules.scorer import LiveScorer
 
 if TYPE_CHECKING:
     from typing import Any
@@ -71,14 +71,14 @@ def test_loading_the_rules_is_in_nobodys_time(
     """It is done between two tests: the first that needs it, and the next."""
     results: list[CaseResult] = []
     loaded_after: list[int] = []
-    load_all = LiveJudge._load_all
+    load_all = LiveScorer._load_all
 
-    def slowly(judge: LiveJudge) -> None:
+    def slowly(judge: LiveScorer) -> None:
         loaded_after.append(len(results))
         time.sleep(SLOW_S)
         load_all(judge)
 
-    monkeypatch.setattr(LiveJudge, "_load_all", slowly)
+    monkeypatch.setattr(LiveScorer, "_load_all", slowly)
     judged(results, *tests)
     assert [result.status for result in results] == ["passed"] * len(tests)
     assert loaded_after == [after]
@@ -86,15 +86,15 @@ def test_loading_the_rules_is_in_nobodys_time(
 
 
 def test_neither_is_judging_a_large_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    judge_server = LiveJudge.server
+    judge_server = LiveScorer.server
 
-    def slowly(judge: LiveJudge, *given: Any) -> None:
+    def slowly(judge: LiveScorer, *given: Any) -> None:
         if len(str(given[0])) > 1000:
             time.sleep(SLOW_S)
         judge_server(judge, *given)
 
     monkeypatch.setattr(connection, "_LARGE_BYTES", 1000)
-    monkeypatch.setattr(LiveJudge, "server", slowly)
+    monkeypatch.setattr(LiveScorer, "server", slowly)
     results: list[CaseResult] = []
     judged(results, echo(id=1), echo("x" * 2000, id=2), echo(id=3), lists(4, **TIMED))
     assert [result.status for result in results] == ["passed"] * 4

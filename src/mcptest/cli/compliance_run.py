@@ -75,7 +75,7 @@ from mcptest.transport.process.signals import Interrupts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
-    from mcptest.core.compliance import CheckResult, ConformanceReport
+    from mcptest.core.compliance import CheckResult, ComplianceReport
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Fault
     from mcptest.engine.server import Launcher
@@ -162,7 +162,7 @@ def _choose_server(arguments: Arguments, settings: Settings) -> tuple[Settings, 
 
 
 def _exit_code(
-    report: ConformanceReport, fault: Fault | None, least: str, *, must_complete: bool
+    report: ComplianceReport, fault: Fault | None, least: str, *, must_complete: bool
 ) -> int:
     if report.interrupted:
         return ExitCode.INTERRUPTED
@@ -296,7 +296,7 @@ def _output_file(arguments: Arguments) -> str:
 
 def _check(
     spec: ServerSpec, settings: Settings, judgement: Judgement
-) -> tuple[ConformanceReport, Fault | None]:
+) -> tuple[ComplianceReport, Fault | None]:
     """Run the checks; return the report, and the fault if the server cannot be started."""
     hide_secrets(spec.secrets)
     redact = redactor(spec.secrets)
@@ -340,7 +340,7 @@ class _Progress:
 
 
 def _render(
-    report: ConformanceReport,
+    report: ComplianceReport,
     format: str,
     arguments: Arguments,
     spec: ServerSpec,

@@ -1,1 +1,1 @@
-"""Active conformance checks of a live server."""
+"""Active checks of a live server: what `mcptest compliance run` makes."""

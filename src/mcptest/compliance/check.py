@@ -1,4 +1,4 @@
-"""What an active conformance check is, and what it can find.
+"""What an active check is, and what it can find.
 
 A check sends something to the server and judges what comes back. It is one entry in the table of
 its family in `mcptest.compliance.checks`, under its id and its name:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from mcptest.compliance.peer import Peer
-    from mcptest.compliance.run import Run
+    from mcptest.compliance.run import Offer, Run
     from mcptest.core.compliance import Level
 
     # When a check runs; see `Check.phase`.
@@ -56,9 +56,9 @@ class Outcome(Record):
     is_shared: bool = False
     needs: str = ""
 
-    def seen_by(self, peer: Peer) -> Outcome:
-        """The outcome with what this connection has sent and received as its evidence."""
-        return self.but(sent=tuple(peer.sent), received=tuple(peer.received))
+    def with_evidence(self, source: Peer | Offer) -> Outcome:
+        """The outcome with what was sent and received there as its evidence."""
+        return self.but(sent=tuple(source.sent), received=tuple(source.received))
 
 
 class UndecidedError(Exception):

@@ -23,9 +23,9 @@ from mcptest.protocol.framing import Frame, Noise, TransportFault, encode_line, 
 from mcptest.protocol.http_messages import AnswerReader, message_headers, param_headers
 from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
-from mcptest.rules.judge import Scorer
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import META_CAPABILITIES, META_SERVER_INFO, Facts
+from mcptest.rules.scorer import Scorer
 from mcptest.transport.http.probe import HttpReply
 from mcptest.transport.process.stopping import describe_end
 from mcptest.transport.stdio import StdioTransport
@@ -219,22 +219,20 @@ class Peer:
         # What was sent and received in each exchange, as evidence of what passive rules find.
         self.exchanges: list[tuple[str, list[str]]] = []
         self._next_id = 0
-        facts = Facts()
-        facts.label, facts.transport = label, carrier
-        self._scorer = Scorer(_RULES, facts, label)
+        self._scorer = Scorer(_RULES, Facts(label, carrier))
         self._exchange = -1
-        # Ids of requests that are wrong on purpose, and whether anything wrong was sent at all.
-        self._unjudged: set[jsonrpc.IdKey] = set()
+        # Ids of requests that are wrong on purpose; also null if anything wrong was sent.
+        self._unjudged_ids: set[jsonrpc.IdKey] = set()
         # The exchange of each request, for its response, which may come after further requests.
         self._exchange_of: dict[jsonrpc.IdKey, int] = {}
-        self._asked: set[jsonrpc.IdKey] = set()
+        self._asked_ids: set[jsonrpc.IdKey] = set()
         self._lists: dict[str, list[Message] | None] = {}
         # What the server has sent so far: items, bytes of results since the last check began, and
         # bytes of everything else.
         self._items = self._result_bytes = self._other_bytes = 0
         self.has_sent_too_much = False
-        # The messages before this one have lost their results.
-        self._forgotten = 0
+        # So many messages have been emptied: their results were dropped.
+        self._emptied = 0
         self._replies = 0
         self._is_replying = False
 
@@ -420,14 +418,14 @@ class Peer:
 
     # Evidence and rules
 
-    def begin(self) -> None:
+    def clear_evidence(self) -> None:
         """What is sent and received from here on is the evidence of the next check."""
         self.sent, self.received = [], []
         # No check looks at results that came before it, and they may be large.
-        for at in range(self._forgotten, len(self.messages)):
+        for at in range(self._emptied, len(self.messages)):
             if "result" in self.messages[at]:
                 self.messages[at] = {**self.messages[at], "result": {}}
-        self._forgotten = len(self.messages)
+        self._emptied = len(self.messages)
         self._result_bytes = 0
 
     @property
@@ -448,12 +446,13 @@ class Peer:
     def unasked_responses(self, answer: Answer) -> list[Message]:
         """The responses that arrived meanwhile and answer no request, early or late."""
         responses = (each for each in answer.others if "method" not in each)
-        return [each for each in responses if jsonrpc.id_key(each.get("id")) not in self._asked]
+        return [each for each in responses if jsonrpc.id_key(each.get("id")) not in self._asked_ids]
 
-    def judge_sent(self, value: object, *, is_judged: bool) -> None:
+    def record_sent(self, value: object, *, is_judged: bool) -> None:
+        """Record what is sent and judge it, unless it is wrong on purpose."""
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, dict) and each.get("id") is not None:
-                self._asked.add(jsonrpc.id_key(each["id"]))
+                self._asked_ids.add(jsonrpc.id_key(each["id"]))
         if is_judged:
             self._exchange += 1
             if len(self.exchanges) < _MAX_EXCHANGES:
@@ -464,8 +463,8 @@ class Peer:
             return
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, dict) and "id" in each:
-                self._unjudged.update(map(jsonrpc.id_key, _readings(each["id"])))
-        self._unjudged.add(jsonrpc.id_key(None))
+                self._unjudged_ids.update(map(jsonrpc.id_key, _readings(each["id"])))
+        self._unjudged_ids.add(jsonrpc.id_key(None))
 
     def take(self, item: Frame | Noise | Overlong | TransportFault) -> list[Message]:
         """Keep what arrived, judge it, and answer requests; the messages in it."""
@@ -487,8 +486,8 @@ class Peer:
         self._note_message(text, place)
         parts = item.value if isinstance(item.value, list) else [item.value]
         messages = [each for each in parts if isinstance(each, dict)]
-        if not (isinstance(item.value, list) and self._unjudged) and not any(
-            "method" not in each and jsonrpc.id_key(each.get("id")) in self._unjudged
+        if not (isinstance(item.value, list) and self._unjudged_ids) and not any(
+            "method" not in each and jsonrpc.id_key(each.get("id")) in self._unjudged_ids
             for each in messages
         ):
             self._scorer.server(item.value, place, item.http)
@@ -641,12 +640,12 @@ class StdioPeer(Peer):
     def send(
         self, value: object, *, headers: Headers | None = None, is_judged: bool = False
     ) -> Answer:
-        self.judge_sent(value, is_judged=is_judged)
+        self.record_sent(value, is_judged=is_judged)
         self._write(encode_line(value))
         return Answer()
 
     def send_bytes(self, body: bytes, *, headers: Headers | None = None) -> Answer:
-        self.judge_sent(None, is_judged=False)
+        self.record_sent(None, is_judged=False)
         self._write(body + b"\n")
         return Answer()
 
@@ -827,7 +826,7 @@ class HttpPeer(Peer):
         }
         return answer
 
-    def visitor(self, authorization: str | None = None) -> HttpPeer:
+    def other_client(self, authorization: str | None = None) -> HttpPeer:
         """Another client of the server, in no session.
 
         Its requests have the user's token, or this value of `Authorization` in its place; "" is
@@ -921,7 +920,7 @@ class HttpPeer(Peer):
     def _post(
         self, value: object, body: bytes, id: object, headers: Headers | None, is_judged: bool
     ) -> HttpPending:
-        self.judge_sent(value, is_judged=is_judged)
+        self.record_sent(value, is_judged=is_judged)
         pairs = _header_pairs(self.default_headers(value), headers or {})
         self._note_request("POST", pairs, body, "", None)
         probe = self.client.start("POST", pairs, body)
@@ -950,7 +949,7 @@ class HttpPeer(Peer):
             self.client.request("DELETE", _header_pairs({}, headers), timeout_s=timeout_s)
         self.session_id = ""
 
-    def received_head(self, reply: HttpReply) -> None:
+    def take_session_id(self, reply: HttpReply) -> None:
         """Take the session from the answer to a request."""
         if not self.version and not self.session_id:
             self.session_id = reply.header("mcp-session-id")
@@ -1063,7 +1062,7 @@ class HttpPending(Pending):
                 return self._is_ended
             self._has_head = True
             reply = self._probe.reply
-            self.peer.received_head(reply)
+            self.peer.take_session_id(reply)
             self._reader.begin(reply.status, reply.headers)
         piece = self._probe.read(deadline)
         if piece:

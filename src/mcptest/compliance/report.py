@@ -25,7 +25,7 @@ import re
 import shlex
 from importlib.resources import files
 
-from mcptest.core.compliance import ConformanceReport, ProfileName
+from mcptest.core.compliance import ComplianceReport, ProfileName
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import join_words, plural, visible
 from mcptest.core.value_class import Record
@@ -129,9 +129,9 @@ def give_grade(
     """The grade of a server by the profiles of the revisions it was checked in."""
     if not has_session:
         return Grade(letter="F", reason="no session could be opened")
-    counted = [check for check in checks if _counts(check)]
-    must = [check for check in counted if _level(check, profiles) == "MUST"]
-    should = [check for check in counted if _level(check, profiles) == "SHOULD"]
+    counted = [check for check in checks if _is_counted(check)]
+    must = [check for check in counted if _counted_level(check, profiles) == "MUST"]
+    should = [check for check in counted if _counted_level(check, profiles) == "SHOULD"]
     caps = [_cap_of_failures(must)]
     passed = sum(check.verdict == "passed" for check in must)
     if passed < len(must):
@@ -150,12 +150,12 @@ def give_grade(
     return min(caps, key=lambda grade: GRADES.index(grade.letter))
 
 
-def _counts(check: CheckResult) -> bool:
+def _is_counted(check: CheckResult) -> bool:
     is_open = check.verdict == "could_not_run" and check.needs
     return not (check.is_pending or check.is_shared or check.verdict == "not_applicable" or is_open)
 
 
-def _level(check: CheckResult, profiles: Mapping[str, Profile]) -> str:
+def _counted_level(check: CheckResult, profiles: Mapping[str, Profile]) -> str:
     """The level that counts: a finding may be less grave than its check."""
     known = profiles[check.revision].checks[check.id] if check.revision in profiles else ""
     return "SHOULD" if "SHOULD" in (known, check.level) else "MUST"
@@ -201,14 +201,14 @@ class Judgement(Record):
 
 def build_report(
     run: Run, judgement: Judgement, started_at: str, duration_s: float
-) -> ConformanceReport:
+) -> ComplianceReport:
     """The report of a run that has ended."""
     name, version = run.server_info.get("name"), run.server_info.get("version")
     own_name = name if isinstance(name, str) else ""
     own_version = version if isinstance(version, str) else ""
     names = (own_name or run.spec.name, own_version)
-    checks = [_with_cause(_with_profile(each, judgement.profiles)) for each in run.results]
-    checks, problems = _expect(checks, judgement, names)
+    checks = [_with_cause(_mark_pending(each, judgement.profiles)) for each in run.results]
+    checks, problems = _mark_expected(checks, judgement, names)
     settings = run.settings
     is_part = bool(settings.only or settings.skip or settings.level != "should")
     is_whole = not (is_part or run.is_interrupted)
@@ -220,7 +220,7 @@ def build_report(
     if is_whole and checks:
         grade = give_grade(checks, profiles, has_session=bool(run.spoken))
         letter, reason = grade.letter, grade.reason
-    return ConformanceReport(
+    return ComplianceReport(
         server=names[0],
         version=own_version,
         target=settings.target,
@@ -239,7 +239,7 @@ def build_report(
     )
 
 
-def _with_profile(check: CheckResult, profiles: Mapping[str, Profile]) -> CheckResult:
+def _mark_pending(check: CheckResult, profiles: Mapping[str, Profile]) -> CheckResult:
     profile = profiles.get(check.revision)
     return check.but(is_pending=profile is None or check.id not in profile.checks)
 
@@ -247,7 +247,7 @@ def _with_profile(check: CheckResult, profiles: Mapping[str, Profile]) -> CheckR
 # Expected failures
 
 
-def _expect(
+def _mark_expected(
     checks: Sequence[CheckResult], judgement: Judgement, names: tuple[str, str]
 ) -> tuple[list[CheckResult], tuple[str, ...]]:
     """The checks with the failures that are expected, and what is wrong with the entries."""

@@ -50,7 +50,7 @@ from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from mcptest.compliance.check import Check, Outcome
@@ -213,18 +213,15 @@ class Run:
         # Lines on stdout that are not messages and that an active check has reported.
         self.explained_noise: set[str] = set()
         self._launcher = launcher
-        self._progress = progress
-        self._limit = TimeLimit(settings.total_timeout_s)
-        self._restarts = 0
+        self.progress = progress
+        self.limit = TimeLimit(settings.total_timeout_s)
         self._http: HttpTransport | None = None
         self._peers: list[Peer] = []
         # The end of what the first server on stdio wrote to stderr, if it opened no session.
         self.stderr = ""
         self._passive: dict[str, CheckResult] = {}
         self._offers: dict[str, Offer] = {}
-        self._current: dict[str, CheckResult] = {}
-        # Requests at which the server ended, and the check that made them first.
-        self._fatal: dict[str, str] = {}
+        self._battery = _Battery(self)
         # The tools that were listed, by the checks that call some.
         self._tool_names: set[str] = set()
 
@@ -259,9 +256,9 @@ class Run:
                 from mcptest.transport.http.login import with_login_token  # noqa: PLC0415
 
                 http = with_login_token(http, interrupts)
-            peer = HttpPeer(http, client, self.spec.name, self.spec.timeout_s, self._limit)
+            peer = HttpPeer(http, client, self.spec.name, self.spec.timeout_s, self.limit)
         else:
-            peer = StdioPeer(self.spec, self._launcher, self._limit)
+            peer = StdioPeer(self.spec, self._launcher, self.limit)
         self._peers.append(peer)
         peer.client_capabilities = capabilities or {}
         peer.client_name = client_name or peer.client_name
@@ -272,7 +269,7 @@ class Run:
     def _start_http(self) -> None:
         """Start the server if there is a command for it, and wait until it listens."""
         self._stop_http()
-        deadline = self._limit.deadline(self.spec.startup_timeout_s)
+        deadline = self.limit.deadline(self.spec.startup_timeout_s)
         self._http = HttpTransport(self.spec, self._launcher.guardian, self._launcher.interrupts)
         fault = self._http.open(deadline)
         if not fault and self._http.has_exited:
@@ -280,7 +277,7 @@ class Run:
             stopped = wire.end(self._launcher.grace)
             fault = exit_fault(wire, _BEFORE_LISTENING, stopped, [], was_open=False)
         if fault:
-            self._limit.check()
+            self.limit.check()
             raise ServerError(fault)
 
     def _stop_http(self) -> None:
@@ -305,32 +302,35 @@ class Run:
 
     def offer(self, version: str) -> Offer:
         """What the server answers if a client begins with this revision; asked only once."""
-        if version not in self._offers:
-            self._progress(f"offering {version}")
-            peer = self.connect()
-            try:
-                if REVISIONS.get(version, REVISIONS[HANDSHAKE_REVISIONS[-1]]).is_stateless:
-                    agreed, answer = _discover(peer, version)
-                else:
-                    answer = peer.request("initialize", peer.initialize_params(version))
-                    given = (answer.result or {}).get("protocolVersion")
-                    agreed = given if isinstance(given, str) else ""
-                    if answer.result is not None:
-                        peer.notify("notifications/initialized")
-            except TooMuchError as error:
-                agreed, answer = "", Answer(problem=f"no answer: the server {error}")
-            before = len(peer.messages)
-            # What a server writes when its input ends says nothing about why it did not answer.
-            was_running = isinstance(peer, StdioPeer) and not peer.is_lost
-            stderr = peer.stderr if isinstance(peer, StdioPeer) else ""
-            peer.end()
-            if answer.message is None and any("result" in each for each in peer.messages[before:]):
-                answer = answer.but(problem=f"{answer.problem}; {_ANSWERED_AT_THE_END}")
-            offer = Offer(version=agreed, answer=answer, sent=tuple(peer.sent))
-            self._offers[version] = offer.but(received=tuple(peer.received))
-            if isinstance(peer, StdioPeer) and not agreed:
-                self.stderr = self.stderr or (stderr if was_running else peer.stderr)
-        return self._offers[version]
+        if version in self._offers:
+            return self._offers[version]
+        self.progress(f"offering {version}")
+        peer = self.connect()
+        try:
+            if REVISIONS.get(version, REVISIONS[HANDSHAKE_REVISIONS[-1]]).is_stateless:
+                agreed, answer = _discover(peer, version)
+            else:
+                answer = peer.request("initialize", peer.initialize_params(version))
+                given = (answer.result or {}).get("protocolVersion")
+                agreed = given if isinstance(given, str) else ""
+                if answer.result is not None:
+                    peer.notify("notifications/initialized")
+        except TooMuchError as error:
+            agreed, answer = "", Answer(problem=f"no answer: the server {error}")
+        before = len(peer.messages)
+        # What a server writes when its input ends says nothing about why it did not answer.
+        was_running = isinstance(peer, StdioPeer) and not peer.is_lost
+        stderr = peer.stderr if isinstance(peer, StdioPeer) else ""
+        peer.end()
+        if answer.message is None and any("result" in each for each in peer.messages[before:]):
+            answer = answer.but(problem=f"{answer.problem}; {_ANSWERED_AT_THE_END}")
+        offer = Offer(
+            version=agreed, answer=answer, sent=tuple(peer.sent), received=tuple(peer.received)
+        )
+        self._offers[version] = offer
+        if isinstance(peer, StdioPeer) and not agreed:
+            self.stderr = self.stderr or (stderr if was_running else peer.stderr)
+        return offer
 
     def report_no_session(self, version: str) -> None:
         """One failure, and every other check could not run: no session can be opened."""
@@ -341,14 +341,16 @@ class Run:
             shown = excerpt(offer.version, 60)
             problem = f"the server does not speak {version}: it answered with {shown}"
         for check in self._wanted_checks():
-            outcome = violated(problem) if check.id == self._opener else could_not_run(problem)
-            self.results.append(self._result(check, outcome, offer.sent, offer.received))
+            outcome = violated(problem) if check.id == self.opener else could_not_run(problem)
+            self.results.append(self.make_result(check, outcome, offer.sent, offer.received))
 
     def report_out_of_time(self, version: str) -> None:
         """No check could run: the time was over before a session was opened."""
         self.version = version
-        outcome = could_not_run(self._limit.reason)
-        self.results += [self._result(check, outcome, (), ()) for check in self._wanted_checks()]
+        outcome = could_not_run(self.limit.reason)
+        self.results += [
+            self.make_result(check, outcome, (), ()) for check in self._wanted_checks()
+        ]
 
     def _wanted_checks(self) -> list[Check]:
         """The selected checks that apply to the revision and the transport."""
@@ -361,7 +363,7 @@ class Run:
 
     def note_time(self) -> None:
         """Say which limit was over, if checks were left out because of it."""
-        reason = self._limit.reason
+        reason = self.limit.reason
         if any(result.message == reason for result in self.results):
             self.notes.append(f"{reason} before all checks had run; --total-timeout sets it")
 
@@ -380,7 +382,7 @@ class Run:
         ]
 
     @property
-    def _opener(self) -> str:
+    def opener(self) -> str:
         """The check that fails if no session can be opened."""
         return "LIFE-15" if REVISIONS[self.version].is_stateless else "LIFE-01"
 
@@ -388,7 +390,7 @@ class Run:
 
     def has_failed(self, id: str, *verdicts: str) -> bool:
         """True if an earlier check of this battery was violated, or has one of these verdicts."""
-        known = self._current.get(id)
+        known = self._battery.results.get(id)
         return known is not None and known.verdict in (verdicts or ("failed", "warning"))
 
     def unknown_name(self, kind: str) -> str:
@@ -413,7 +415,7 @@ class Run:
     def observe(self, command: list[str], limit_s: float) -> bytes | None:
         """What a command of the hints writes to stdout; None if it fails or takes too long."""
         spec = self.spec.but(name="observer", command=tuple(command), http=None)
-        deadline = self._limit.deadline(limit_s)
+        deadline = self.limit.deadline(limit_s)
         try:
             process = StdioTransport(spec, self._launcher.guardian, self._launcher.interrupts)
         except ServerError:
@@ -424,7 +426,7 @@ class Run:
         finally:
             stopped = process.end(self._launcher.grace)
         if not has_ended:
-            self._limit.check()
+            self.limit.check()
         if not has_ended or stopped.exit_code != 0:
             return None
         lines = [f"{process.stdout_tail.total} bytes".encode()]
@@ -439,7 +441,8 @@ class Run:
 
     def check_revision(self, version: str) -> None:
         """Run all checks that apply to a revision, which the server speaks."""
-        self.version, self._passive, self._restarts, self._fatal = version, {}, 0, {}
+        self.version, self._passive, self._battery = version, {}, _Battery(self)
+        results = self._battery.results
         why = "the run was interrupted"
         settings = self.settings
         if any(id in _RULES and id not in _ACTIVE_IDS for id in settings.only):
@@ -447,141 +450,29 @@ class Run:
             settings = settings.but(only=(), level="should")
         chosen = [check for check in CHECKS if settings.selects(check.id, check.level_at(version))]
         unfit = {check.id: check.reason_if_unfit(version, self.transport) for check in chosen}
-        results: dict[str, CheckResult] = {}
         try:
-            self._run_phases([each for each in chosen if not unfit[each.id]], results)
+            self._battery.run([each for each in chosen if not unfit[each.id]])
         except InterruptedRunError:
             self.is_interrupted = True
         except OutOfTimeError:
-            why = self._limit.reason
+            why = self.limit.reason
         self._close_peers()
         for check in chosen:
             if unfit[check.id]:
                 outcome = not_applicable(unfit[check.id])
-                results[check.id] = self._result(check, outcome, (), ())
+                results[check.id] = self.make_result(check, outcome, (), ())
             elif check.id not in results:
                 outcome = could_not_run(why)
-                results[check.id] = self._result(check, outcome, (), ())
+                results[check.id] = self.make_result(check, outcome, (), ())
         for result in _explain(chosen, results, self._passive):
             if self.settings.selects(result.id, result.level):
                 self.results.append(result)
         if self.is_interrupted:
             raise InterruptedRunError
 
-    def _run_phases(self, checks: list[Check], results: dict[str, CheckResult]) -> None:
-        peer = self.connect()
-        problem, is_refused = "", False
-        self._current = results
-        for phase in PHASES:
-            if phase == "session" and not problem:
-                self._progress("opening a session")
-                peer.begin()
-                answer = self._open(peer)
-                if answer.result is None:
-                    problem, is_refused = _describe_refusal(answer), True
-                else:
-                    if self.version not in self.spoken:
-                        self.spoken.append(self.version)
-                    self.server_info = peer.server_info or self.server_info
-                    # It may end at what every client sends after `initialize`.
-                    has_handshake = peer.transport == "stdio" and not peer.is_stateless
-                    if has_handshake and not self._answers(peer) and peer.is_lost:
-                        problem, is_refused = f"the server {peer.end_status}{AT_OPENING}", True
-            for check in [each for each in checks if each.phase == phase]:
-                self._progress(f"{check.id} {check.name}")
-                outcome = self._run(check, peer) if not problem else could_not_run(problem)
-                is_opener = check.id == self._opener and not self.needs_token
-                if is_refused and is_opener:
-                    outcome = violated(problem)
-                evidence = (tuple(peer.sent), tuple(peer.received))
-                if not problem and phase != "end" and phase != "own":
-                    outcome, is_broken = self._look_after(check, peer, outcome)
-                    if is_broken:
-                        peer, problem = self._replace(check, peer, phase)
-                results[check.id] = self._result(check, outcome, *evidence)
-                if self._limit.is_over:
-                    problem = problem or self._limit.reason
-
-    def _run(self, check: Check, peer: Peer) -> Outcome:
-        peer.begin()
-        peer.timeouts = 0
-        if check.server_lacks and (lacking := check.server_lacks(peer)):
-            return not_applicable(f"the server does not declare {lacking}")
-        if check.hint in self.hints and self.hints[check.hint] is None:
-            return not_applicable(f"according to the hints the server has no {check.hint}")
-        if check.hint and check.hint not in self.hints:
-            capability = _CAPABILITY_OF_HINT.get(check.hint, "")
-            if capability and peer.version and not peer.has(capability):
-                return not_applicable(f"the server does not declare {capability}")
-            return could_not_run(f"needs {check.hint}", needs=check.hint)
-        try:
-            return check.run(peer, self)
-        except UndecidedError as error:
-            return error.outcome
-        except ServerError as error:
-            return could_not_run(f"the server could not be started: {error.fault.message}")
-        except TooMuchError as error:
-            return could_not_run(f"the server {error}")
-        except OutOfTimeError:
-            return could_not_run(self._limit.reason)
-
-    def _open(self, peer: Peer) -> Answer:
-        """Open a session; without a result there is none."""
-        try:
-            return peer.open(self.version)
-        except TooMuchError as error:
-            return Answer(problem=f"no answer: the server {error}")
-
-    def _look_after(self, check: Check, peer: Peer, outcome: Outcome) -> tuple[Outcome, bool]:
-        """The outcome of a check after which the server may be broken, and whether it is."""
-        if peer.has_sent_too_much or self._limit.is_over:
-            return outcome, not self._limit.is_over
-        is_silent = peer.timeouts and not peer.is_lost and peer.version
-        if is_silent and not self._answers(peer):
-            if outcome == PASSED:
-                outcome = violated("the server answers nothing any more after this")
-            elif outcome.found == "could_not_run":
-                outcome = violated(f"{outcome.message}, and after that the server answers nothing")
-            return outcome, True
-        if peer.is_lost:
-            fatal = _last_request(peer)
-            earlier = self._fatal.setdefault(fatal, check.id) if fatal else check.id
-            if outcome.found in ("passed", "not_applicable"):
-                outcome = violated(f"the server {peer.end_status} during this check")
-                if earlier != check.id:
-                    outcome = could_not_run(f"the server ends at {fatal}, as {earlier} reports")
-        return outcome, peer.is_lost
-
-    def _answers(self, peer: Peer) -> bool:
-        """True if the server still answers."""
-        try:
-            return peer.settle().message is not None
-        except TooMuchError:
-            return False
-
-    def _replace(self, check: Check, peer: Peer, phase: str) -> tuple[Peer, str]:
-        """A fresh connection in place of a broken one, and what is wrong if there is none."""
-        self._restarts += 1
-        if self._restarts > _MAX_RESTARTS:
-            return peer, f"the server broke {self._restarts} times, the last time in {check.id}"
-        try:
-            fresh = self.connect()
-            answer = self._open(fresh) if phase not in ("launch", "start") else None
-        except ServerError as error:
-            return peer, f"the server broke in {check.id} and cannot be started again: {error}"
-        if answer and answer.result is None:
-            why = _describe_refusal(answer)
-            return fresh, f"the server broke in {check.id}, was started again, and {why}"
-        if answer and not self._answers(fresh) and fresh.is_lost:
-            return fresh, (
-                f"the server broke in {check.id}, was started again, and {fresh.end_status} right "
-                "after a session was opened"
-            )
-        return fresh, ""
-
     # Results
 
-    def _result(
+    def make_result(
         self, check: Check, outcome: Outcome, sent: Iterable[str], received: Iterable[str]
     ) -> CheckResult:
         level = outcome.level or check.level_at(self.version)
@@ -648,6 +539,142 @@ class Run:
             known = self._passive.get(rule.id)
             if known is None or _SEVERITY[result.verdict] > _SEVERITY[known.verdict]:
                 self._passive[rule.id] = result.but(is_passive=True)
+
+
+class _Battery:
+    """The checks of one revision in the order of their phases, most of them on one connection."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.results: dict[str, CheckResult] = {}
+        # Why the checks that are left cannot run, "" while they can; and whether the reason is
+        # that no session could be opened.
+        self._problem = ""
+        self._is_refused = False
+        self._restarts = 0
+        # Requests at which the server ended, and the check that made them first.
+        self._fatal: dict[str, str] = {}
+
+    def run(self, checks: Sequence[Check]) -> None:
+        self._peer = self._run.connect()
+        for phase in PHASES:
+            if phase == "session" and not self._problem:
+                self._begin_session()
+            for check in checks:
+                if check.phase == phase:
+                    self._run_check(check)
+
+    def _begin_session(self) -> None:
+        """Open the session that most checks share."""
+        run, peer = self._run, self._peer
+        run.progress("opening a session")
+        peer.clear_evidence()
+        answer = self._open(peer)
+        if answer.result is None:
+            self._problem, self._is_refused = _describe_refusal(answer), True
+            return
+        if run.version not in run.spoken:
+            run.spoken.append(run.version)
+        run.server_info = peer.server_info or run.server_info
+        # It may end at what every client sends after `initialize`.
+        has_handshake = peer.transport == "stdio" and not peer.is_stateless
+        if has_handshake and not _answers(peer) and peer.is_lost:
+            self._problem, self._is_refused = f"the server {peer.end_status}{AT_OPENING}", True
+
+    def _run_check(self, check: Check) -> None:
+        run, peer = self._run, self._peer
+        run.progress(f"{check.id} {check.name}")
+        outcome = could_not_run(self._problem) if self._problem else self._find_outcome(check)
+        if self._is_refused and check.id == run.opener and not run.needs_token:
+            outcome = violated(self._problem)
+        evidence = (tuple(peer.sent), tuple(peer.received))
+        if not self._problem and check.phase not in ("own", "end"):
+            outcome = self._look_after(check, outcome)
+        self.results[check.id] = run.make_result(check, outcome, *evidence)
+        if run.limit.is_over:
+            self._problem = self._problem or run.limit.reason
+
+    def _find_outcome(self, check: Check) -> Outcome:
+        run, peer, hints = self._run, self._peer, self._run.hints
+        peer.clear_evidence()
+        peer.timeouts = 0
+        if check.server_lacks and (lacking := check.server_lacks(peer)):
+            return not_applicable(f"the server does not declare {lacking}")
+        if check.hint in hints and hints[check.hint] is None:
+            return not_applicable(f"according to the hints the server has no {check.hint}")
+        if check.hint and check.hint not in hints:
+            capability = _CAPABILITY_OF_HINT.get(check.hint, "")
+            if capability and peer.version and not peer.has(capability):
+                return not_applicable(f"the server does not declare {capability}")
+            return could_not_run(f"needs {check.hint}", needs=check.hint)
+        try:
+            return check.run(peer, run)
+        except UndecidedError as error:
+            return error.outcome
+        except ServerError as error:
+            return could_not_run(f"the server could not be started: {error.fault.message}")
+        except TooMuchError as error:
+            return could_not_run(f"the server {error}")
+        except OutOfTimeError:
+            return could_not_run(run.limit.reason)
+
+    def _look_after(self, check: Check, outcome: Outcome) -> Outcome:
+        """The outcome of a check that may have broken the server, which is then replaced."""
+        peer, is_over = self._peer, self._run.limit.is_over
+        is_broken = False
+        if peer.has_sent_too_much or is_over:
+            is_broken = not is_over
+        elif peer.timeouts and not peer.is_lost and peer.version and not _answers(peer):
+            is_broken = True
+            if outcome == PASSED:
+                outcome = violated("the server answers nothing any more after this")
+            elif outcome.found == "could_not_run":
+                outcome = violated(f"{outcome.message}, and after that the server answers nothing")
+        elif peer.is_lost:
+            is_broken = True
+            fatal = _last_request(peer)
+            earlier = self._fatal.setdefault(fatal, check.id) if fatal else check.id
+            if outcome.found in ("passed", "not_applicable"):
+                outcome = violated(f"the server {peer.end_status} during this check")
+                if earlier != check.id:
+                    outcome = could_not_run(f"the server ends at {fatal}, as {earlier} reports")
+        if is_broken:
+            self._replace_peer(check)
+        return outcome
+
+    def _replace_peer(self, check: Check) -> None:
+        """Go on with a fresh connection after a check that broke the server."""
+        self._restarts += 1
+        if self._restarts > _MAX_RESTARTS:
+            self._problem = f"the server broke {self._restarts} times, the last time in {check.id}"
+            return
+        try:
+            fresh = self._run.connect()
+            answer = self._open(fresh) if check.phase not in ("launch", "start") else None
+        except ServerError as error:
+            self._problem = f"the server broke in {check.id} and cannot be started again: {error}"
+            return
+        self._peer = fresh
+        again = f"the server broke in {check.id}, was started again, and"
+        if answer and answer.result is None:
+            self._problem = f"{again} {_describe_refusal(answer)}"
+        elif answer and not _answers(fresh) and fresh.is_lost:
+            self._problem = f"{again} {fresh.end_status} right after a session was opened"
+
+    def _open(self, peer: Peer) -> Answer:
+        """Open a session; without a result there is none."""
+        try:
+            return peer.open(self._run.version)
+        except TooMuchError as error:
+            return Answer(problem=f"no answer: the server {error}")
+
+
+def _answers(peer: Peer) -> bool:
+    """True if the server still answers."""
+    try:
+        return peer.settle().message is not None
+    except TooMuchError:
+        return False
 
 
 def _last_request(peer: Peer) -> str:

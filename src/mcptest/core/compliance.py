@@ -1,4 +1,4 @@
-"""The report of a conformance run: what was checked of a server, and what was found.
+"""The report of a compliance run: what was checked of a server, and what was found.
 
 Pure values: `mcptest.compliance` makes them, `mcptest.reporters` render them.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Level = Literal["MUST", "SHOULD"]
     Overall = Literal["conformant", "not conformant", "incomplete"]
 
-__all__ = ["CHECK_VERDICTS", "CheckResult", "ConformanceReport", "ProfileName", "Reference"]
+__all__ = ["CHECK_VERDICTS", "CheckResult", "ComplianceReport", "ProfileName", "Reference"]
 
 CHECK_VERDICTS: tuple[CheckVerdict, ...] = (
     "failed",
@@ -74,7 +74,7 @@ class ProfileName(Record):
     digest: str
 
 
-class ConformanceReport(Record):
+class ComplianceReport(Record):
     """All results of one run.
 
     `grade` is "" if only a part of the checks was run, and `grade_reason` says why it is not

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.framing import LineDecoder, Overlong
     from mcptest.protocol.session import Message, SessionEvent
-    from mcptest.rules.judge import Member
+    from mcptest.rules.scorer import SessionNames
     from mcptest.transport import Transport
     from mcptest.transport.process.stopping import Stopped
 
@@ -354,7 +354,7 @@ class Recording:
         if self._watch:
             self._watch.note_expected_error(method)
 
-    def score(self, exit_status: str, ended_by: str) -> tuple[SessionScore, Member] | None:
+    def score(self, exit_status: str, ended_by: str) -> tuple[SessionScore, SessionNames] | None:
         """The verdicts of the rules on the session; None if they are not checked."""
         if self._watch is None:
             return None

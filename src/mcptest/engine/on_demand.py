@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Case, ServerSpec, Suite
     from mcptest.core.results import CaseResult, Finding, SessionScore
     from mcptest.engine.server import Launcher
-    from mcptest.rules.judge import Member
+    from mcptest.rules.scorer import SessionNames
     from mcptest.transport.process.signals import Interrupts
 
 __all__ = ["FileRun", "Session", "SuiteRun"]
@@ -142,7 +142,7 @@ class Session:
             each.pool is pool or (each.pool is None and each.spec == spec) for each in waiting
         )
 
-    def drain(self) -> tuple[list[Finding], list[tuple[SessionScore, Member]]]:
+    def drain(self) -> tuple[list[Finding], list[tuple[SessionScore, SessionNames]]]:
         """The findings and scores of all servers since the last call."""
         findings, scores = [], []
         for pool in self._pools:
@@ -415,7 +415,7 @@ class SuiteRun:
 def _make_ending(
     options: RunOptions,
     findings: Iterable[Finding],
-    scores: list[tuple[SessionScore, Member]],
+    scores: list[tuple[SessionScore, SessionNames]],
     coverage: tuple[ServerCoverage, ...] = (),
 ) -> RunFinished:
     conformance = score_conformance(scores)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.dialogue import Dialogue
     from mcptest.protocol.session import SessionEvent
-    from mcptest.rules.judge import Member
+    from mcptest.rules.scorer import SessionNames
     from mcptest.transport.http.probe import ProbeClient
 
     # Params of a page, time limit in seconds → the answer.
@@ -106,7 +106,7 @@ class ServerPool:
         self.files_run: set[str] = set()
         self.findings: list[Finding] = []
         self.captures: list[SessionCapture] = []
-        self.scores: list[tuple[SessionScore, Member]] = []
+        self.scores: list[tuple[SessionScore, SessionNames]] = []
         # The revisions in which each server was spoken to.
         self.server_revisions: dict[ServerRevision, None] = {}
 

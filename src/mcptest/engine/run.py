@@ -63,9 +63,9 @@ if TYPE_CHECKING:
     from mcptest.engine.server import Launcher
     from mcptest.engine.snapshots import SnapshotWatch
     from mcptest.protocol.capture import SessionCapture
-    from mcptest.rules.judge import Member
+    from mcptest.rules.scorer import SessionNames
 
-    Scored = tuple[SessionScore, Member]
+    Scored = tuple[SessionScore, SessionNames]
     # The file of the suite that has a server ("" if none does), and the name of the server.
     Owned = tuple[str, str]
 
@@ -633,7 +633,7 @@ def score_conformance(scores: Sequence[Scored]) -> CaptureScore:
     if not scores:
         return CaptureScore()
     # Already loaded: it made the scores.
-    from mcptest.rules.judge import find_conflicts  # noqa: PLC0415
+    from mcptest.rules.scorer import find_conflicts  # noqa: PLC0415
 
     return CaptureScore(
         sessions=merge_sessions(score for score, _ in scores),

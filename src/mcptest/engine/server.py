@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from mcptest.plugins.host import PluginManager
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.session import Message
-    from mcptest.rules.judge import Member
+    from mcptest.rules.scorer import SessionNames
     from mcptest.transport.memory.server import MemoryTarget
     from mcptest.transport.process.signals import Interrupts
 
@@ -440,7 +440,7 @@ class Server:
         """The capture of the session, if traffic is kept."""
         return self.connection.recording.capture(self._exit_status, self._ended_by)
 
-    def score(self) -> tuple[SessionScore, Member] | None:
+    def score(self) -> tuple[SessionScore, SessionNames] | None:
         """The verdicts of the rules on the session; None if they are not checked."""
         return self.connection.recording.score(self._exit_status, self._ended_by)
 

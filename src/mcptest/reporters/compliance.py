@@ -1,4 +1,4 @@
-"""The report of a conformance run: text, Markdown, HTML, JSON, JUnit XML, SARIF, and a badge.
+"""The report of a compliance run: text, Markdown, HTML, JSON, JUnit XML, SARIF, and a badge.
 
 What they all say comes first, so that they say it in the same order and words.
 """
@@ -24,14 +24,14 @@ from mcptest.core.value_class import Record
 from mcptest.reporters.html import cut, element, escaped, joined, render_page, table
 from mcptest.reporters.junit import render_suites
 from mcptest.reporters.markdown import code_cell, code_span, fenced, render_table
-from mcptest.reporters.sarif import location, render_sarif, result_of
+from mcptest.reporters.sarif import location, make_result, render_sarif
 from mcptest.reporters.style import encode_narrow, render_duration, status_marks, wrap_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from mcptest.core.compliance import CheckResult, ConformanceReport
+    from mcptest.core.compliance import CheckResult, ComplianceReport
     from mcptest.core.results import Fault
     from mcptest.reporters.html import Markup
     from mcptest.reporters.style import Paint
@@ -83,44 +83,58 @@ class _Finding(Record):
 
 
 class _Group(Record):
-    """Findings that are read together."""
+    """Findings that are read together; `mark` is that of a test with this status."""
 
+    name: str
     title: str
-    verdict: str
-    findings: tuple[_Finding, ...]
+    mark: str
+    fits: Callable[[CheckResult], bool]
+    findings: tuple[_Finding, ...] = ()
 
 
-# Title and look of each group, and which checks belong to it; each check to the first that fits.
-_GROUPS: tuple[tuple[str, str, Callable[[CheckResult], bool]], ...] = (
-    (
-        "Pending: newer than the profile, not counted",
-        "pending",
-        lambda check: check.is_pending,
+# In the order of reports. A check belongs to the last group that fits.
+_GROUPS = (
+    _Group(
+        name="failed", title="Failures", mark="failed", fits=lambda check: check.verdict == "failed"
     ),
-    ("Expected failures", "expected", lambda check: bool(check.expected)),
-    (
-        "Deviations that all SDKs share, not counted",
-        "shared",
-        lambda check: check.is_shared,
+    _Group(
+        name="warning",
+        title="Warnings",
+        mark="error",
+        fits=lambda check: check.verdict == "warning",
     ),
-    ("Failures", "failed", lambda check: check.verdict == "failed"),
-    ("Warnings", "warning", lambda check: check.verdict == "warning"),
+    _Group(
+        name="shared",
+        title="Deviations that all SDKs share, not counted",
+        mark="skipped",
+        fits=lambda check: check.is_shared,
+    ),
+    _Group(
+        name="expected",
+        title="Expected failures",
+        mark="skipped",
+        fits=lambda check: bool(check.expected),
+    ),
+    _Group(
+        name="pending",
+        title="Pending: newer than the profile, not counted",
+        mark="skipped",
+        fits=lambda check: check.is_pending,
+    ),
 )
-_ORDER = ("failed", "warning", "shared", "expected", "pending")
 
 
-def group_findings(report: ConformanceReport) -> list[_Group]:
+def group_findings(report: ComplianceReport) -> list[_Group]:
     """The groups that have findings, the most important first."""
     found: dict[str, list[CheckResult]] = {}
-    titles = {verdict: title for title, verdict, _ in _GROUPS}
     for check in report.checks:
         if check.verdict in ("failed", "warning"):
-            verdict = next(verdict for _, verdict, fits in _GROUPS if fits(check))
-            found.setdefault(verdict, []).append(check)
+            group = next(group for group in reversed(_GROUPS) if group.fits(check))
+            found.setdefault(group.name, []).append(check)
     return [
-        _Group(title=titles[verdict], verdict=verdict, findings=tuple(_merge(found[verdict])))
-        for verdict in _ORDER
-        if verdict in found
+        group.but(findings=tuple(_merge(found[group.name])))
+        for group in _GROUPS
+        if group.name in found
     ]
 
 
@@ -136,7 +150,7 @@ def _merge(checks: Iterable[CheckResult]) -> Iterator[_Finding]:
         yield _Finding(check=same[-1], revisions=tuple(check.revision for check in same))
 
 
-def open_checks(report: ConformanceReport) -> list[tuple[str, str]]:
+def open_checks(report: ComplianceReport) -> list[tuple[str, str]]:
     """Why checks could not run, each reason with the ids of the checks."""
     reasons: dict[str, dict[str, None]] = {}
     for check in report.checks:
@@ -145,7 +159,7 @@ def open_checks(report: ConformanceReport) -> list[tuple[str, str]]:
     return [(reason, list_names([*ids], _MAX_IDS)) for reason, ids in reasons.items()]
 
 
-def _hint_advice(report: ConformanceReport) -> str:
+def _advise_hints(report: ComplianceReport) -> str:
     """What to do about checks that need a hint; "" if none does."""
     needs = {check.needs for check in report.checks}
     hints = sorted(each for each in needs if each and not each.startswith("--"))
@@ -157,7 +171,7 @@ def _hint_advice(report: ConformanceReport) -> str:
     )
 
 
-def title(report: ConformanceReport) -> str:
+def title(report: ComplianceReport) -> str:
     """The server, how it was reached, and in which revisions."""
     name = excerpt(f"{report.server} {report.version}".strip(), 120)
     over = {"stdio": "stdio", "http": "HTTP"}.get(report.transport, visible(report.transport))
@@ -165,14 +179,14 @@ def title(report: ConformanceReport) -> str:
     return f"{name} over {over}" + (f", MCP {revisions}" if revisions else "")
 
 
-def _describe_grade(report: ConformanceReport) -> str:
+def _describe_grade(report: ComplianceReport) -> str:
     """The grade and the verdict, with the reason why the grade is not better."""
     reason = f": {visible(report.grade_reason)}" if report.grade_reason else ""
     grade = f"grade {report.grade}" if report.grade else "no grade"
     return f"{report.verdict}, {grade}{reason}"
 
 
-def _count_words(report: ConformanceReport) -> str:
+def _describe_counts(report: ComplianceReport) -> str:
     """How many checks ended how."""
     expected = sum(check.verdict == "failed" and bool(check.expected) for check in report.checks)
     parts = [
@@ -196,7 +210,7 @@ def _evidence_lines(messages: tuple[str, ...], max_chars: int) -> list[str]:
     noise = next((at for at, each in enumerate(messages) if _is_message(each)), 0)
     shown = messages[:_MAX_SHOWN] if noise < _MAX_SHOWN else (messages[0], messages[noise])
     for message in shown:
-        parts = _parts(re.sub(_METADATA, '"_meta":{…}', message))
+        parts = _relevant_lines(re.sub(_METADATA, '"_meta":{…}', message))
         if lines and len(parts) > 1:
             lines.append("")
         lines += [excerpt(part, max_chars) for part in parts[:_MAX_LINES]]
@@ -213,7 +227,7 @@ def _is_message(text: str) -> bool:
     return text.startswith(("{", "[{", "HTTP "))
 
 
-def _parts(message: str) -> list[str]:
+def _relevant_lines(message: str) -> list[str]:
     """The lines of a message. Of an HTTP answer only those that may concern a finding."""
     parts = message.split("\n")
     if not message.startswith("HTTP "):
@@ -237,19 +251,12 @@ _COLUMNS = 80
 _LABEL = 10
 _MAX_TERMINAL_EVIDENCE_CHARS = 240
 
-# The mark of each group; marks are those of tests.
-_MARKS = {
-    "failed": "failed",
-    "warning": "error",
-    "shared": "skipped",
-    "expected": "skipped",
-    "pending": "skipped",
-}
+# The groups whose evidence is shown only with -v.
 _BRIEF = ("shared", "pending")
 
 
 def render_text(
-    report: ConformanceReport,
+    report: ComplianceReport,
     paint: Paint,
     encoding: str = "",
     columns: int = _COLUMNS,
@@ -273,8 +280,8 @@ def render_text(
     for group in group_findings(report):
         lines += [paint.bold(group.title), ""]
         for finding in group.findings:
-            mark = marks[_MARKS[group.verdict]]
-            is_whole = is_verbose or group.verdict not in _BRIEF
+            is_whole = is_verbose or group.name not in _BRIEF
+            mark = marks[group.mark]
             lines += [*_finding_lines(finding, mark, paint, columns, is_whole), ""]
     reasons = open_checks(report)
     if reasons:
@@ -282,10 +289,10 @@ def render_text(
         for reason, ids in reasons:
             text = f"  {excerpt(reason, _MAX_MESSAGE)}: {ids}"
             lines += wrap_line(text, columns, 4)
-        if advice := _hint_advice(report):
+        if advice := _advise_hints(report):
             lines += [paint.dim(line) for line in wrap_line(f"  {advice}", columns)]
         lines.append("")
-    lines += wrap_line(_count_words(report), columns)
+    lines += wrap_line(_describe_counts(report), columns)
     grade = _describe_grade(report)
     colour = paint.green if report.verdict == "conformant" else paint.red
     colour = paint.yellow if report.verdict == "incomplete" else colour
@@ -303,14 +310,14 @@ def _finding_lines(
     yield f"  {mark} {paint.bold(finding.heading)}"
     yield from wrap_line(f"{indent}{excerpt(check.message, _MAX_MESSAGE)}", columns, len(indent))
     if check.expected:
-        yield from _labelled("expected", excerpt(check.expected, _MAX_MESSAGE), columns)
+        yield from _label("expected", excerpt(check.expected, _MAX_MESSAGE), columns)
     if check.cause:
-        yield from _labelled("cause", visible(check.cause), columns)
+        yield from _label("cause", visible(check.cause), columns)
     if not is_whole:
         yield f"{indent}{'repeat':{_LABEL}}{visible(check.repeat)}"
         return
     if check.reference.page:
-        yield from _labelled("spec", f"{check.reference.page}, {check.reference.section}", columns)
+        yield from _label("spec", f"{check.reference.page}, {check.reference.section}", columns)
         yield f"{indent}{'':{_LABEL}}{paint.dim(check.reference.url)}"
     for label, messages in (("sent", check.sent), ("received", check.received)):
         # Messages have few spaces, so they are broken anywhere.
@@ -325,7 +332,7 @@ def _finding_lines(
             yield f"{indent}{label:{_LABEL}}{visible(command)}"
 
 
-def _labelled(label: str, text: str, columns: int) -> list[str]:
+def _label(label: str, text: str, columns: int) -> list[str]:
     lead = f"    {label:{_LABEL}}"
     return wrap_line(f"{lead}{text}", columns, len(lead))
 
@@ -338,7 +345,7 @@ _MAX_MARKDOWN_FINDINGS = 40
 # Markdown
 
 
-def render_markdown(report: ConformanceReport) -> str:
+def render_markdown(report: ComplianceReport) -> str:
     """The page; text from the server is in code spans and fences, where it is not markup."""
     name = code_span(f"{report.server} {report.version}".strip())
     blocks = [f"## MCP conformance of {name}: {_describe_grade(report).partition(':')[0]}"]
@@ -346,7 +353,7 @@ def render_markdown(report: ConformanceReport) -> str:
         blocks.append(code_span(report.grade_reason))
     revisions = ", ".join(report.revisions) or "none"
     profile = f"; profile {report.profile}" if report.profiles else ""
-    blocks.append(f"{_count_words(report)}. Revisions: {revisions}{profile}.")
+    blocks.append(f"{_describe_counts(report)}. Revisions: {revisions}{profile}.")
     if report.interrupted:
         blocks.append("**Interrupted**: this is the report of a part of the checks.")
     blocks += [f"- expected failures: {code_span(problem)}" for problem in report.problems]
@@ -362,7 +369,7 @@ def render_markdown(report: ConformanceReport) -> str:
     if reasons:
         rows = [(code_cell(reason), ids) for reason, ids in reasons]
         blocks += ["### Could not run", render_table(("why", "checks"), rows)]
-        blocks += [code_span(advice)] if (advice := _hint_advice(report)) else []
+        blocks += [code_span(advice)] if (advice := _advise_hints(report)) else []
     return defuse("\n\n".join(blocks)) + "\n"
 
 
@@ -391,21 +398,16 @@ def _markdown_finding(finding: _Finding) -> str:
 
 _SUBJECT = "MCP conformance"
 _LOOKS = {"conformant": "good", "not conformant": "bad", "incomplete": "odd"}
-_HEADLINES = {
-    "conformant": "Conformant",
-    "not conformant": "Not conformant",
-    "incomplete": "Incomplete",
-}
 
 
-def render_html(report: ConformanceReport, tool_version: str) -> str:
+def render_html(report: ComplianceReport, tool_version: str) -> str:
     """One page that needs no other file, to be shown to anyone."""
     groups = group_findings(report)
     sections = []
     for group in groups:
-        cards = [_card(finding, group.verdict) for finding in group.findings]
+        cards = [_card(finding, group.mark) for finding in group.findings]
         head = element("h2", group.title)
-        sections.append(element("section", head, *cards, id=group.verdict))
+        sections.append(element("section", head, *cards, id=group.name))
     reasons = open_checks(report)
     if reasons:
         rows = [
@@ -413,13 +415,13 @@ def render_html(report: ConformanceReport, tool_version: str) -> str:
             for reason, ids in reasons
         ]
         whole = element("div", table(("why", "checks"), rows), class_="scroll")
-        advice = _hint_advice(report)
+        advice = _advise_hints(report)
         more = [element("p", advice, class_="aside")] if advice else []
         head = element("h2", "Could not run")
         sections.append(element("section", head, whole, *more, id="open"))
     sections.append(_check_section(report))
     links = [
-        element("a", group.title.partition(":")[0].partition(",")[0], href=f"#{group.verdict}")
+        element("a", group.title.partition(":")[0].partition(",")[0], href=f"#{group.name}")
         for group in groups
     ]
     if reasons:
@@ -439,12 +441,12 @@ def render_html(report: ConformanceReport, tool_version: str) -> str:
     )
 
 
-def _banner(report: ConformanceReport) -> Markup:
+def _banner(report: ComplianceReport) -> Markup:
     grade = report.grade or "–"
     parts = [
         element("p", grade, class_="grade", aria_label=f"grade {report.grade or 'none'}"),
         element("p", _SUBJECT, class_="subject"),
-        element("h1", _HEADLINES[report.verdict]),
+        element("h1", report.verdict.capitalize()),
         element("p", title(report), class_="server"),
     ]
     if report.grade_reason:
@@ -458,7 +460,7 @@ def _banner(report: ConformanceReport) -> Markup:
     ]
     parts += [element("p", cut(note, _MAX_MESSAGE)) for note in report.notes]
     facts = {
-        "checks": [_count_words(report).rpartition(", in ")[0]],
+        "checks": [_describe_counts(report).rpartition(", in ")[0]],
         "profile": [f"{each.id} ({each.digest})" for each in report.profiles],
         "started": [report.started_at],
         "took": [render_duration(report.duration_s)],
@@ -472,9 +474,9 @@ def _banner(report: ConformanceReport) -> Markup:
     return element("header", *parts, class_=f"banner {_LOOKS[report.verdict]}")
 
 
-def _card(finding: _Finding, verdict: str) -> Markup:
+def _card(finding: _Finding, status: str) -> Markup:
+    """A finding that looks like a test with this status."""
     check = finding.check
-    status = {"failed": "failed", "warning": "error"}.get(verdict, "skipped")
     head = [
         element("span", check.level, class_="status"),
         " ",
@@ -506,7 +508,7 @@ def _card(finding: _Finding, verdict: str) -> Markup:
     return element("div", *parts, class_=f"failure finding {status}")
 
 
-def _check_section(report: ConformanceReport) -> Markup:
+def _check_section(report: ComplianceReport) -> Markup:
     """Every check with its verdict, folded."""
     rows = [
         element(
@@ -528,7 +530,7 @@ def _check_section(report: ConformanceReport) -> Markup:
 # Other programs: JSON, JUnit XML, SARIF
 
 
-def render_json(report: ConformanceReport, tool_version: str, fault: Fault | None = None) -> str:
+def render_json(report: ComplianceReport, tool_version: str, fault: Fault | None = None) -> str:
     """The report as one JSON object; docs/compliance.md describes its members.
 
     With a fault the server could not be started, and `error` says why.
@@ -588,7 +590,7 @@ def _check_members(check: CheckResult) -> Members:
     }
 
 
-def render_junit(report: ConformanceReport, fault: Fault | None = None) -> str:
+def render_junit(report: ComplianceReport, fault: Fault | None = None) -> str:
     """A suite for each revision, and a case for each check."""
     name = f"{report.server} {report.version}".strip()
     by_revision: dict[str, list[CaseResult]] = {}
@@ -624,12 +626,12 @@ def _case(check: CheckResult) -> CaseResult:
     if check.verdict == "warning" or (check.verdict == "failed" and check.is_pending):
         return CaseResult(name=name, status="passed", line=0, notes=(f"should: {check.message}",))
     if check.verdict == "failed" and not check.expected:
-        return CaseResult(name=name, status="failed", line=0, reason=_in_full(check))
+        return CaseResult(name=name, status="failed", line=0, reason=_describe_in_full(check))
     why = f"expected to fail: {check.expected}" if check.expected else check.message
     return CaseResult(name=name, status="skipped", line=0, reason=why)
 
 
-def _in_full(check: CheckResult) -> str:
+def _describe_in_full(check: CheckResult) -> str:
     """What happened, with its evidence, as one text."""
     lines = [check.message]
     if check.reference.page:
@@ -640,7 +642,7 @@ def _in_full(check: CheckResult) -> str:
     return "\n".join(lines)
 
 
-def render_sarif_report(report: ConformanceReport, file: str, tool_version: str) -> str:
+def render_sarif_report(report: ComplianceReport, file: str, tool_version: str) -> str:
     """A result for each finding; `file` is what describes or is the server, "" if not known."""
     server = f"{report.server}@{report.version}" if report.version else report.server
     results: list[Members] = []
@@ -650,10 +652,10 @@ def render_sarif_report(report: ConformanceReport, file: str, tool_version: str)
     for group in group_findings(report):
         for finding in group.findings:
             check = finding.check
-            level = levels.get(group.verdict, "note")
+            level = levels.get(group.name, "note")
             place = location(file, 1) if file else None
-            text = f"{server} ({', '.join(finding.revisions)}): {_in_full(check)}"
-            result = result_of(check.id, level, text, place)
+            text = f"{server} ({', '.join(finding.revisions)}): {_describe_in_full(check)}"
+            result = make_result(check.id, level, text, place)
             logical = {"fullyQualifiedName": server, "kind": "resource"}
             result["locations"] = [{**(place or {}), "logicalLocations": [logical]}]
             result["partialFingerprints"] = {"check/v1": f"{report.server}#{check.id}"}
@@ -684,7 +686,7 @@ _CHAR_PX = 6.6
 _ROOM_PX = 12
 
 
-def render_badge(report: ConformanceReport) -> str:
+def render_badge(report: ComplianceReport) -> str:
     """A picture of the grade, for a README: SVG without scripts, fonts or links."""
     grade = report.grade or "no grade"
     colour = _COLOURS.get(report.grade, _NO_GRADE)

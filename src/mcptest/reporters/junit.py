@@ -88,7 +88,7 @@ class JunitReporter(CollectedRun):
         if started_at := suite.started_at or self.started.started_at:
             attributes["timestamp"] = started_at
         # Readers group by class; a file can have tests of several servers.
-        class_ = ".".join(part for part in (_dotted(suite.file), server) if part) or "mcptest"
+        class_ = ".".join(part for part in (_class_name(suite.file), server) if part) or "mcptest"
         written = _properties(properties)
         return [
             f"  {_tag('testsuite', attributes)}",
@@ -169,7 +169,7 @@ def _verdict(result: CaseResult, file: str, more: Sequence[str]) -> str:
     lines = [line.text for line in render_result(result, columns=COLUMNS, verbose=True)]
     lines += more
     place = [place_line(file, result.line).text] if file else []
-    text = _escaped(defuse("\n".join([*place, *lines])))
+    text = _escape(defuse("\n".join([*place, *lines])))
     name = "error" if result.status == "error" else "failure"
     if name == "error" and result.fault is not None:
         attributes = {"type": result.fault.kind, "message": fault_headline(result.fault)}
@@ -189,12 +189,12 @@ def _earlier_attempts(result: CaseResult) -> list[str]:
     for each in result.earlier:
         name = f"{lead}{'Error' if each.kind else 'Failure'}"
         tag = _tag(name, {"type": each.kind or "mismatch", "message": each.message})
-        trace = _escaped(defuse(each.message))
+        trace = _escape(defuse(each.message))
         elements.append(f"{tag}<stackTrace>{trace}</stackTrace></{name}>")
     return elements
 
 
-def _dotted(file: str) -> str:
+def _class_name(file: str) -> str:
     """`suites/files.test.yml` as `suites.files.test`."""
     path = file.replace("\\", "/")
     stem, dot, extension = path.rpartition(".")
@@ -217,11 +217,11 @@ def _seconds(seconds: float) -> str:
 def _tag(name: str, attributes: dict[str, str], *, is_empty: bool = False) -> str:
     # Parsers turn a line break in an attribute into a space, so it is shown as an escape.
     shown = ((key, defuse_markers(visible(value))) for key, value in attributes.items())
-    written = "".join(f' {key}="{_escaped(value)}"' for key, value in shown)
+    written = "".join(f' {key}="{_escape(value)}"' for key, value in shown)
     return f"<{name}{written}{'/' if is_empty else ''}>"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Text for an element or an attribute; `visible` escapes all that XML 1.0 forbids."""
     text = visible(text, keep_newlines=True)
     for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):

@@ -57,7 +57,7 @@ class MarkdownReporter(CollectedRun):
         if self.suites:
             blocks.append(self._suite_table())
         blocks += self._failure_blocks()
-        blocks += self._lists()
+        blocks += self._list_blocks()
         offering = [server for server in self.finished.coverage if server.offers]
         if offering:
             rows = []
@@ -152,22 +152,22 @@ class MarkdownReporter(CollectedRun):
                 return
             yield block
 
-    def _named(self, suite: SuiteStarted, result: CaseResult) -> str:
+    def _case_span(self, suite: SuiteStarted, result: CaseResult) -> str:
         return code_span(case_title(self.started, suite, result))
 
-    def _lists(self) -> Iterator[str]:
+    def _list_blocks(self) -> Iterator[str]:
         lists = {
             "Flaky": [
-                f"{self._named(suite, result)} passed on attempt {result.attempts:,}"
+                f"{self._case_span(suite, result)} passed on attempt {result.attempts:,}"
                 for suite, result in self.flaky()
             ],
             "Notes about tests": [
-                f"{self._named(suite, result)}: {code_span(note)}"
+                f"{self._case_span(suite, result)}: {code_span(note)}"
                 for suite, result in self.noted()
                 for note in result.notes
             ],
             "Not run": [
-                f"{self._named(suite, result)}: {code_span(result.reason)}"
+                f"{self._case_span(suite, result)}: {code_span(result.reason)}"
                 for suite, result in self.not_run()
             ],
             "Notes about the server": [

@@ -41,7 +41,7 @@ def matrix_lines(matrix: Matrix, paint: Paint) -> list[str]:
     for run in matrix.ways:
         lines += _way_lines(run, paint)
     for sentence in matrix.unread:
-        lines.append(paint.yellow(_fitting(f"{_INDENT}{visible(sentence)}")))
+        lines.append(paint.yellow(_fit_line(f"{_INDENT}{visible(sentence)}")))
     if matrix.offers:
         lines += ["", *_offer_lines(matrix, paint)]
     return [*lines, "", *_result_lines(matrix, paint)]
@@ -52,7 +52,7 @@ def _way_lines(run: WayRun, paint: Paint) -> list[str]:
     if run.refusal or run.error:
         words = wrap_line(_DEEP + excerpt(run.refusal or run.error, _MAX_REFUSAL), COLUMNS)
         verdict = paint.red("cannot be opened") if run.error else paint.yellow("not spoken")
-        return [f"{head}{verdict}", *map(paint.dim, map(_fitting, words))]
+        return [f"{head}{verdict}", *map(paint.dim, map(_fit_line, words))]
     if run.summary is None:
         return [f"{head}{paint.yellow('not run')}"]
     return [head + (status_counts(run.summary, paint) or "no tests ran")]
@@ -67,14 +67,14 @@ def _offer_lines(matrix: Matrix, paint: Paint) -> Iterator[str]:
     yield paint.yellow(f"{count:,} {noun} the server describes differently in some ways:")
     for each in matrix.offers[:_MAX_ROWS]:
         what = f"{visible(each.what)}, {visible(each.member)}" if each.member else ""
-        yield _fitting(f"{_INDENT}{what or visible(each.what)}")
-        yield from _values(each) if each.member else _presence(each)
+        yield _fit_line(f"{_INDENT}{what or visible(each.what)}")
+        yield from _value_lines(each) if each.member else _presence_lines(each)
     more = count - len(matrix.offers[:_MAX_ROWS])
     if more:
         yield f"{_INDENT}… and {more:,} more"
 
 
-def _presence(difference: OfferDifference) -> Iterator[str]:
+def _presence_lines(difference: OfferDifference) -> Iterator[str]:
     there = [seen.way for seen in difference.seen if seen.value is not ABSENT]
     missing = [seen.way for seen in difference.seen if seen.value is ABSENT]
     for word, ways in (("over", there), ("not over", missing)):
@@ -82,10 +82,10 @@ def _presence(difference: OfferDifference) -> Iterator[str]:
             yield f"{_DEEP}{word:<9}{visible(way.label)}"
 
 
-def _values(difference: OfferDifference) -> Iterator[str]:
+def _value_lines(difference: OfferDifference) -> Iterator[str]:
     for each in difference.seen:
         value = "(nothing)" if each.value is ABSENT else show_json(each.value, COLUMNS)
-        yield _fitting(f"{_DEEP}{visible(each.way.label):<19}{value}")
+        yield _fit_line(f"{_DEEP}{visible(each.way.label):<19}{value}")
 
 
 # The tests
@@ -93,7 +93,7 @@ def _values(difference: OfferDifference) -> Iterator[str]:
 
 def _result_lines(matrix: Matrix, paint: Paint) -> list[str]:
     if matrix.differences:
-        return list(_table(matrix, paint))
+        return list(_table_lines(matrix, paint))
     ways, compared = len(matrix.taken), matrix.compared
     if ways < 2:
         return ["there is one way only, so there is nothing to compare"] if ways else []
@@ -104,7 +104,7 @@ def _result_lines(matrix: Matrix, paint: Paint) -> list[str]:
     return [f"{left}, with the same result"]
 
 
-def _table(matrix: Matrix, paint: Paint) -> Iterator[str]:
+def _table_lines(matrix: Matrix, paint: Paint) -> Iterator[str]:
     rows, ways = matrix.differences, matrix.taken
     compared = plural(matrix.compared, "test")
     verb = "has" if len(rows) == 1 else "have"
@@ -117,7 +117,7 @@ def _table(matrix: Matrix, paint: Paint) -> Iterator[str]:
     for row in rows[:_MAX_ROWS]:
         if row.suite != suite:
             suite = row.suite
-            yield _fitting(f"{_INDENT}{visible(suite)}")
+            yield _fit_line(f"{_INDENT}{visible(suite)}")
         yield from _row_lines(row, ways, room, paint)
     if len(rows) > _MAX_ROWS:
         yield f"{_INDENT}… and {len(rows) - _MAX_ROWS:,} more"
@@ -126,7 +126,7 @@ def _table(matrix: Matrix, paint: Paint) -> Iterator[str]:
 def _row_lines(
     row: ResultDifference, ways: Sequence[Way], room: int, paint: Paint
 ) -> Iterator[str]:
-    name = _fitting(f"{_INDENT * 2}{visible(row.test)}")
+    name = _fit_line(f"{_INDENT * 2}{visible(row.test)}")
     by_way = {seen.way: seen for seen in row.seen}
     cells = "".join(_cell(by_way.get(way), paint) for way in ways).rstrip()
     # A name that is too long has a line of its own.
@@ -137,7 +137,7 @@ def _row_lines(
     for seen in row.seen:
         if seen.reason:
             text = f"{_DEEP}{visible(seen.way.label)}: {visible(seen.reason)}"
-            yield paint.dim(_fitting(text))
+            yield paint.dim(_fit_line(text))
 
 
 def _cell(seen: SeenResult | None, paint: Paint) -> str:
@@ -147,7 +147,7 @@ def _cell(seen: SeenResult | None, paint: Paint) -> str:
     return (colour(status) if status else "-") + " " * (_CELL - len(status or "-"))
 
 
-def _fitting(line: str) -> str:
+def _fit_line(line: str) -> str:
     """The line, cut to the width of the terminal."""
     if width_of(line) <= COLUMNS:
         return line

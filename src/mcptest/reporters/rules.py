@@ -9,7 +9,7 @@ from mcptest.core.results import CaseResult
 from mcptest.core.text import defuse, defuse_markers, excerpt, plural, printable_json
 from mcptest.reporters.json import conflict_members
 from mcptest.reporters.junit import render_suites
-from mcptest.reporters.sarif import location, render_sarif, result_of
+from mcptest.reporters.sarif import location, make_result, render_sarif
 from mcptest.reporters.style import encode_narrow, status_marks
 
 TYPE_CHECKING = False
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     Members = dict[str, object]
 
 __all__ = [
-    "render_conformance",
-    "render_conformance_json",
-    "render_conformance_junit",
-    "render_conformance_sarif",
+    "render_score",
+    "render_score_json",
+    "render_score_junit",
+    "render_score_sarif",
 ]
 
 _MARKS = {"pass": "passed", "fail": "failed", "warning": "error", "not_applicable": "skipped"}
@@ -36,7 +36,7 @@ _MAX_MESSAGE = 1_000
 _VERDICT_MEMBERS = ("id", "category", "status", "message", "exchange")
 
 
-def render_conformance(
+def render_score(
     score: CaptureScore, paint: Paint, encoding: str = "", *, is_verbose: bool = False
 ) -> str:
     """The whole report; `encoding` is that of a stream which cannot take every character."""
@@ -44,7 +44,7 @@ def render_conformance(
     marks = status_marks(paint, encoding)
     for session in score.sessions:
         name = paint.bold(_clean(session.server_label))
-        lines += [name, *_rows(session, paint, marks, is_verbose), ""]
+        lines += [name, *_session_lines(session, paint, marks, is_verbose), ""]
     if len(score.sessions) > 1:
         lines += [
             paint.bold("all sessions together"),
@@ -59,7 +59,7 @@ def render_conformance(
     return encode_narrow("\n".join(lines) + "\n", encoding)
 
 
-def _rows(
+def _session_lines(
     session: SessionScore, paint: Paint, marks: dict[str, str], is_verbose: bool
 ) -> Iterator[str]:
     quiet = 0
@@ -106,7 +106,7 @@ def _clean(text: str) -> str:
     return defuse(excerpt(text, _MAX_MESSAGE))
 
 
-def render_conformance_json(score: CaptureScore) -> str:
+def render_score_json(score: CaptureScore) -> str:
     members = {
         "sessions": [
             {
@@ -125,7 +125,7 @@ def render_conformance_json(score: CaptureScore) -> str:
     return defuse_markers(printable_json(text)) + "\n"
 
 
-def render_conformance_junit(score: CaptureScore, file: str) -> str:
+def render_score_junit(score: CaptureScore, file: str) -> str:
     """A suite for each session, a case for each rule."""
     named = [
         (session.server_label, [_case(verdict) for verdict in session.verdicts])
@@ -152,19 +152,17 @@ def _case(verdict: Verdict) -> CaseResult:
     if verdict.status != "fail":
         notes = (f"should: {verdict.message}",) if verdict.status == "warning" else ()
         return CaseResult(name=verdict.id, status="passed", line=0, notes=notes)
-    return CaseResult(
-        name=verdict.id, status="failed", line=0, reason=f"{verdict.message}{_at(verdict)}"
-    )
+    return CaseResult(name=verdict.id, status="failed", line=0, reason=_locate(verdict))
 
 
-def render_conformance_sarif(score: CaptureScore, file: str, tool_version: str) -> str:
+def render_score_sarif(score: CaptureScore, file: str, tool_version: str) -> str:
     """A result for each broken rule and each clash."""
     place = location(file, 1)
     results = [
-        result_of(
+        make_result(
             verdict.id,
             "error" if verdict.status == "fail" else "warning",
-            f"{session.server_label}: {verdict.message}{_at(verdict)}",
+            f"{session.server_label}: {_locate(verdict)}",
             place,
         )
         for session in score.sessions
@@ -172,12 +170,14 @@ def render_conformance_sarif(score: CaptureScore, file: str, tool_version: str) 
         if verdict.status in ("fail", "warning")
     ]
     results += [
-        result_of(f"composition/{conflict.kind}", "error", conflict.message, place)
+        make_result(f"composition/{conflict.kind}", "error", conflict.message, place)
         for conflict in score.conflicts
     ]
     rules = {id: f"Rule {id}" for id in (str(result["ruleId"]) for result in results)}
     return render_sarif(results, rules, {"executionSuccessful": True}, tool_version)
 
 
-def _at(verdict: Verdict) -> str:
-    return "" if verdict.exchange is None else f" (exchange {verdict.exchange})"
+def _locate(verdict: Verdict) -> str:
+    """The message, with the exchange it is about."""
+    where = "" if verdict.exchange is None else f" (exchange {verdict.exchange})"
+    return f"{verdict.message}{where}"

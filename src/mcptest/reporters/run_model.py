@@ -165,11 +165,13 @@ def merge_runs(
     the longest duration is that of the merged run.
     """
     shard = _incomplete_shard(runs, allow_missing=allow_missing)
-    lack = [Finding(kind=_SHARD_MISSING, server="", message=_missing(shard))] if shard else []
+    lack = (
+        [Finding(kind=_SHARD_MISSING, server="", message=_describe_missing(shard))] if shard else []
+    )
     _refuse_repeated_files(runs)
     merged = CollectedRun()
     suites = [pair for _, run in runs for pair in run.suites]
-    fault = _common_fault(runs)
+    fault = _find_common_fault(runs)
     if fault is None:
         # A run in which no test could run, as a failed test, so that it is not lost.
         suites += [
@@ -194,7 +196,7 @@ def merge_runs(
     merged.last = RunFinished(
         summary=summary,
         duration_s=max(end.duration_s for end in ends),
-        findings=(*merge_findings(each for end in ends for each in _kept_findings(end)), *lack),
+        findings=(*merge_findings(each for end in ends for each in _lasting_findings(end)), *lack),
         server_revisions=tuple(
             dict.fromkeys(spoken for end in ends for spoken in end.server_revisions)
         ),
@@ -214,11 +216,11 @@ def merge_runs(
         may_leave_out=all(end.may_leave_out for end in ends if end.not_run),
         snapshots=merge_snapshots(end.snapshots for end in ends),
     )
-    merged.last = _with_gates(merged.last, ends, {suite.file for suite, _ in suites})
+    merged.last = _merge_gates(merged.last, ends, {suite.file for suite, _ in suites})
     return merged
 
 
-def _kept_findings(end: RunFinished) -> Sequence[Finding]:
+def _lasting_findings(end: RunFinished) -> Sequence[Finding]:
     """The findings of a run, except those that a merge makes obsolete."""
     obsolete = {_SHARD_MISSING, *([GATES_NOT_ASKED] if end.unasked_gates else [])}
     return [finding for finding in end.findings if finding.kind not in obsolete]
@@ -255,7 +257,7 @@ def _incomplete_shard(
     merged = part.but(indexes=tuple(sorted(owners)), selection=next(iter(digests), ""))
     if not allow_missing:
         help = "give the reports of all parts, or add --allow-missing to merge without them"
-        raise UsageError(_missing(merged), help)
+        raise UsageError(_describe_missing(merged), help)
     return merged
 
 
@@ -266,23 +268,23 @@ def _part_of_run(first: tuple[str, CollectedRun], name: str, run: CollectedRun) 
     if part is None:
         why = f"; its run failed: {excerpt(fault.message, _MAX_QUOTED_CHARS)}" if fault else ""
         message = (
-            f"{_described(first[0], other)}, but {visible(name)} is not a part of any run{why}"
+            f"{_describe_part(first[0], other)}, but {visible(name)} is not a part of any run{why}"
         )
         help = "merge the parts of one run by themselves; the result can be merged with others"
         raise UsageError(message, help)
     if part.count != other.count:
-        message = f"{_described(first[0], other)}, but {_described(name, part)}"
+        message = f"{_describe_part(first[0], other)}, but {_describe_part(name, part)}"
         raise UsageError(message, "all parts must have the same N in --shard I/N")
     if not part.selection and not _could_not_run(run):
-        raise UsageError(f"{_described(name, part)}, but its run found no test files", _SAME)
+        raise UsageError(f"{_describe_part(name, part)}, but its run found no test files", _SAME)
     return part
 
 
-def _described(name: str, shard: ReportedShard) -> str:
-    return f"{visible(name)} is {_listed(shard.indexes)} of {shard.count:,}"
+def _describe_part(name: str, shard: ReportedShard) -> str:
+    return f"{visible(name)} is {_list_parts(shard.indexes)} of {shard.count:,}"
 
 
-def _listed(indexes: Sequence[int]) -> str:
+def _list_parts(indexes: Sequence[int]) -> str:
     if len(indexes) == 1:
         return f"part {indexes[0]}"
     more = (
@@ -293,14 +295,16 @@ def _listed(indexes: Sequence[int]) -> str:
     return f"parts {', '.join(map(str, indexes[:_MAX_LISTED_PARTS]))}{more}"
 
 
-def _missing(shard: ReportedShard) -> str:
+def _describe_missing(shard: ReportedShard) -> str:
     """A sentence that names the missing parts."""
     missing = sorted(set(range(1, shard.count + 1)).difference(shard.indexes))
     is_missing = "is missing" if len(missing) == 1 else "are missing"
-    return f"{_listed(missing)} of {shard.count:,} {is_missing}: no merged report has those tests"
+    return (
+        f"{_list_parts(missing)} of {shard.count:,} {is_missing}: no merged report has those tests"
+    )
 
 
-def _with_gates(merged: RunFinished, ends: Sequence[RunFinished], files: set[str]) -> RunFinished:
+def _merge_gates(merged: RunFinished, ends: Sequence[RunFinished], files: set[str]) -> RunFinished:
     """The merged run with the gates of suites whose tests were spread over several runs.
 
     A gate that still cannot be measured counts as missed, and its data is kept for a merge with
@@ -344,7 +348,7 @@ def _could_not_run(run: CollectedRun) -> bool:
     return fault is not None and fault.kind != _NOTHING_SELECTED
 
 
-def _common_fault(runs: Sequence[tuple[str, CollectedRun]]) -> Fault | None:
+def _find_common_fault(runs: Sequence[tuple[str, CollectedRun]]) -> Fault | None:
     """Why no test ran at all; None if any run had tests."""
     faults = [run.finished.fault for _, run in runs]
     found = [fault for fault in faults if fault is not None]

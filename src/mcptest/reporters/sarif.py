@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Members = dict[str, object]
 
-__all__ = ["SarifReporter", "location", "render_sarif", "result_of"]
+__all__ = ["SarifReporter", "location", "make_result", "render_sarif"]
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_MISMATCHES = 10
@@ -66,25 +66,25 @@ class SarifReporter(CollectedRun):
         for diagnostic in self.started.warnings:
             text = "\n".join(part for part in (diagnostic.message, diagnostic.help) if part)
             place = location(diagnostic.file, diagnostic.line, diagnostic.column)
-            yield result_of(diagnostic.code, diagnostic.severity, text, place)
-        yield from self._of_tests()
+            yield make_result(diagnostic.code, diagnostic.severity, text, place)
+        yield from self._test_results()
         for finding in self.finished.findings:
             text = f"{finding.message}{times(finding.count)}\n{finding.quote}".strip()
             files = (suite.file for suite, _ in self.all_suites if suite.server == finding.server)
             file = next(files, "")
             at = location(file, 1) if file else self._anywhere()
-            yield result_of(f"finding/{finding.kind}", "note", text, at)
+            yield make_result(f"finding/{finding.kind}", "note", text, at)
         for gate in self.finished.missed_gates:
-            yield result_of("gate-missed", "error", gate, self._anywhere())
+            yield make_result("gate-missed", "error", gate, self._anywhere())
         fault = self.finished.fault
         if fault is not None:
             text = "\n".join(part for part in (fault.message, fault.hint) if part)
-            yield result_of(f"fault/{fault.kind}", "error", text, self._anywhere())
+            yield make_result(f"fault/{fault.kind}", "error", text, self._anywhere())
         if self.finished.interrupted:
             text = ending_line(self.started, self.finished)
-            yield result_of("run-interrupted", "error", text, self._anywhere())
+            yield make_result("run-interrupted", "error", text, self._anywhere())
 
-    def _of_tests(self) -> Iterator[Members]:
+    def _test_results(self) -> Iterator[Members]:
         for suite, result in self.failures():
             rule = _FAILED if result.fault is None else f"fault/{result.fault.kind}"
             lines = [f"{case_title(self.started, suite, result)}: {headline(result)}"]
@@ -93,7 +93,7 @@ class SarifReporter(CollectedRun):
                 lines.append(f"{excerpt(mismatch.path, MAX_TEXT_CHARS)}: {sides}")
             lines += [f"note: {excerpt(note, MAX_TEXT_CHARS)}" for note in result.notes]
             place = location(suite.file, result.line)
-            members = result_of(rule, "error", "\n".join(lines), place)
+            members = make_result(rule, "error", "\n".join(lines), place)
             # The name, not the line: a test that moves is still the same.
             parts = (visible(suite.file), stable_server(suite), case_name(result))
             fingerprint = "#".join(part for part in parts if part)
@@ -103,15 +103,15 @@ class SarifReporter(CollectedRun):
             text = (
                 f"{case_title(self.started, suite, result)}: passed on attempt {result.attempts:,}"
             )
-            yield result_of("flaky-test", "warning", text, location(suite.file, result.line))
+            yield make_result("flaky-test", "warning", text, location(suite.file, result.line))
         level = "note" if self.finished.may_leave_out else "error"
         for suite, result in self.not_run():
             text = f"{case_title(self.started, suite, result)}: {result.reason}"
-            yield result_of("test-not-run", level, text, location(suite.file, result.line))
+            yield make_result("test-not-run", level, text, location(suite.file, result.line))
         for suite, result in self.noted():
             for note in result.notes:
                 text = f"{case_title(self.started, suite, result)}: {note}"
-                yield result_of("test-note", "note", text, location(suite.file, result.line))
+                yield make_result("test-note", "note", text, location(suite.file, result.line))
 
     def _anywhere(self) -> Members | None:
         """A location for results that have none: readers drop results without one."""
@@ -159,7 +159,7 @@ def _description(rule: str) -> str:
     return f"The server {broken}: {kind.replace('_', ' ')}."
 
 
-def result_of(rule: str, level: str, text: str, place: Members | None) -> Members:
+def make_result(rule: str, level: str, text: str, place: Members | None) -> Members:
     """One result, safe to display."""
     text = visible(shorten(text, 10 * MAX_TEXT_CHARS), keep_newlines=True)
     # Together `](` would be a link.

@@ -166,14 +166,14 @@ def _read_run(report: JsonObject) -> CollectedRun:
         missed_gates=report.strings("gates"),
         conformance=CaptureScore(
             sessions=merge_sessions(report.objects("invariants", _read_verdict)),
-            conflicts=report.objects("composition", _read_hazard),
+            conflicts=report.objects("composition", _read_conflict),
         ),
         broken_rules=report.strings("broken_rules"),
         not_run=written_not_run,
         may_leave_out=report.flag("not_run_allowed", default=False),
         snapshots=_read_snapshots(report.inner("snapshots")) if report.has("snapshots") else None,
         unasked_gates=report.objects("unasked_gates", _read_gates),
-        server_revisions=report.objects("spoken", _read_spoken),
+        server_revisions=report.objects("spoken", _read_server_revision),
     )
     if report.has("matrix"):
         run.last = run.last.but(matrix=_read_matrix(report.inner("matrix")))
@@ -314,7 +314,7 @@ def _read_fault(part: JsonObject) -> Fault:
     )
 
 
-def _read_spoken(part: JsonObject) -> ServerRevision:
+def _read_server_revision(part: JsonObject) -> ServerRevision:
     url = part.string("url", "")
     return ServerRevision(server=part.string("server"), revision=part.string("revision"), url=url)
 
@@ -352,7 +352,7 @@ def _read_verdict(part: JsonObject) -> SessionScore:
     return SessionScore(server_label=part.string("server"), verdicts=(verdict,))
 
 
-def _read_hazard(part: JsonObject) -> Conflict:
+def _read_conflict(part: JsonObject) -> Conflict:
     message, servers = part.string("message", ""), part.strings("servers")
     return Conflict(kind=part.string("kind"), message=message, servers=servers, what=())
 

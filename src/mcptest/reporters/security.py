@@ -14,7 +14,7 @@ from mcptest.core.security import SEVERITIES, stable_path
 from mcptest.core.text import defuse, defuse_markers, plural, printable_json, visible
 from mcptest.reporters.junit import render_suites
 from mcptest.reporters.markdown import code_cell, code_span, render_table
-from mcptest.reporters.sarif import location, render_sarif, result_of
+from mcptest.reporters.sarif import location, make_result, render_sarif
 from mcptest.reporters.style import encode_narrow, status_marks
 
 TYPE_CHECKING = False
@@ -178,7 +178,7 @@ def _render_sarif(report: ScanReport, place: str, tool_version: str) -> str:
     results = []
     for finding, reason in findings:
         text = "\n".join(part for part in (finding.message, finding.evidence) if part)
-        result = result_of(finding.id, _LEVELS[finding.severity], text, location(place, 1))
+        result = make_result(finding.id, _LEVELS[finding.severity], text, location(place, 1))
         result["ruleIndex"] = ids.index(finding.id)
         result["locations"] = [
             {

@@ -63,14 +63,14 @@ class TapReporter(CollectedRun):
 
     def _points(self) -> Iterator[tuple[bool, str, list[str]]]:
         for suite, result in self.results():
-            title = _description(case_title(self.started, suite, result))
+            title = _escape_title(case_title(self.started, suite, result))
             if result.status == "skipped":
                 reason = excerpt(result.reason, MAX_TAIL_CHARS)
                 # An older reader would take the first # for that of the directive.
-                title = f"{title.replace(_HASH, _NO_HASH)} # SKIP {_description(reason)}".rstrip()
+                title = f"{title.replace(_HASH, _NO_HASH)} # SKIP {_escape_title(reason)}".rstrip()
             is_ok = result.status in ("passed", "skipped")
             server = shown_server(self.started, suite)
-            yield is_ok, title, _block(_diagnostics(suite, result, server))
+            yield is_ok, title, _block(_case_members(suite, result, server))
 
     def _run_points(self) -> Iterator[tuple[bool, str, list[str]]]:
         """Problems of the whole run, as points: a document without points looks like success."""
@@ -105,12 +105,12 @@ class TapReporter(CollectedRun):
             yield False, "the run was completed", _block(members)
 
 
-def _description(text: str) -> str:
+def _escape_title(text: str) -> str:
     text = text.replace("\\", "\\\\")
     return _DIRECTIVE.sub(lambda _: _NO_HASH, text).replace("#", _HASH)
 
 
-def _diagnostics(suite: SuiteStarted, result: CaseResult, server: str) -> dict[str, object]:
+def _case_members(suite: SuiteStarted, result: CaseResult, server: str) -> dict[str, object]:
     members: dict[str, object] = {}
     if result.status in ("failed", "error"):
         members |= {
@@ -124,7 +124,7 @@ def _diagnostics(suite: SuiteStarted, result: CaseResult, server: str) -> dict[s
         }
         if result.mismatches:
             shown_ones = result.mismatches[:MAX_MISMATCHES]
-            members["mismatches"] = [_mismatch(each) for each in shown_ones]
+            members["mismatches"] = [_mismatch_members(each) for each in shown_ones]
         if result.fault is not None:
             members |= _fault_members(result.fault)
         if result.stderr:
@@ -158,7 +158,7 @@ def _fault_members(fault: Fault) -> dict[str, object]:
     return members
 
 
-def _mismatch(mismatch: Mismatch) -> dict[str, object]:
+def _mismatch_members(mismatch: Mismatch) -> dict[str, object]:
     """A mismatch with scalars as they are and other values as JSON text."""
     members: dict[str, object] = {"path": visible(mismatch.path)}
     sides = cut_sides(mismatch, MAX_VALUE_CHARS)

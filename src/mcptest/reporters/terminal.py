@@ -83,7 +83,7 @@ class Progress:
         if not self._wanted or now < self._due:
             return ""
         self._due = now + REDRAW_EVERY_S
-        line, cells = _line(*self._wanted, self._cells)
+        line, cells = _render_progress(*self._wanted, self._cells)
         self._wanted = None
         text = self.erase() + line
         self._drawn = cells
@@ -103,25 +103,25 @@ class Progress:
 _BETWEEN = " › "
 
 
-def _line(head: str, suite: str, case: str, limit: int) -> tuple[str, int]:
+def _render_progress(head: str, suite: str, case: str, limit: int) -> tuple[str, int]:
     """The line cut to `limit` cells, and the cells it takes.
 
     The name of the suite is cut first, since it changes less often, but keeps a third of the room.
     """
-    room = limit - _cells(head)
+    room = limit - _count_cells(head)
     where = f"{suite}{_BETWEEN}" if suite else ""
-    left = max(room - _cells(case), room // 3)
-    if _cells(where) > left:
-        name, _ = _fitted(suite, left - _cells(f"…{_BETWEEN}"))
+    left = max(room - _count_cells(case), room // 3)
+    if _count_cells(where) > left:
+        name, _ = _fit(suite, left - _count_cells(f"…{_BETWEEN}"))
         where = f"{name.rstrip()}…{_BETWEEN}" if name else ""
-    return _fitted(f"{head}{where}{case}", limit)
+    return _fit(f"{head}{where}{case}", limit)
 
 
-def _cells(text: str) -> int:
+def _count_cells(text: str) -> int:
     return sum(1 if char.isascii() else 2 for char in text)
 
 
-def _fitted(text: str, limit: int) -> tuple[str, int]:
+def _fit(text: str, limit: int) -> tuple[str, int]:
     """`text` cut to `limit` cells, and the cells it takes.
 
     Every character outside ASCII counts as two: too many is harmless, too few wraps the line,

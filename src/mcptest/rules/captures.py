@@ -8,9 +8,9 @@ from __future__ import annotations
 from mcptest.core.results import CaptureScore
 from mcptest.protocol.capture import MessageOrder, read_capture
 from mcptest.protocol.jsonrpc import id_key, is_log_entry
-from mcptest.rules.judge import Member, Scorer, find_conflicts
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Facts
+from mcptest.rules.scorer import Scorer, SessionNames, find_conflicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.jsonrpc import IdKey
     from mcptest.rules.rule import Rule
 
-__all__ = ["SessionJudge", "score_capture", "score_file"]
+__all__ = ["CaptureScorer", "score_capture", "score_file"]
 
 
 def score_file(read: Callable[[], str], file: str, rules: Sequence[Rule] = RULES) -> CaptureScore:
@@ -43,20 +43,20 @@ def _members_of(session: dict[str, Any]) -> SessionMembers:
 
 
 def _score(sessions: Iterable[SessionMembers], rules: Sequence[Rule]) -> CaptureScore:
-    scores, members = [], []
+    scores, names = [], []
     for session in sessions:
-        judge = SessionJudge(rules)
+        scorer = CaptureScorer(rules)
         for name, value in session:
             if name == "exchange":
-                judge.exchange(value)
+                scorer.add_exchange(value)
             else:
-                judge.set_member(name, value)
-        scores.append(judge.finish())
-        members.append(judge.member)
-    return CaptureScore(sessions=tuple(scores), conflicts=tuple(find_conflicts(members)))
+                scorer.set_member(name, value)
+        scores.append(scorer.finish())
+        names.append(scorer.names)
+    return CaptureScore(sessions=tuple(scores), conflicts=tuple(find_conflicts(names)))
 
 
-class SessionJudge:
+class CaptureScorer:
     """Judges one session, exchange by exchange; its other members may come at any time."""
 
     def __init__(self, rules: Sequence[Rule] = RULES) -> None:
@@ -65,17 +65,17 @@ class SessionJudge:
         facts.written_ids = self._written_ids
         self._scorer = Scorer(rules, facts)
         self._order = MessageOrder()
-        self.member = Member("", "")
+        self.names = SessionNames("", "")
 
     def set_member(self, name: str, value: Any) -> None:
         """A member of the session beside its exchanges."""
-        facts, member = self._scorer.facts, self.member
+        facts, names = self._scorer.facts, self.names
         if name == "server_label":
-            self._scorer.label = facts.label = member.label = str(value)
+            facts.label = names.label = str(value)
         elif name == "server_capabilities":
             facts.set_block(value)
         elif name == "transport":
-            facts.transport = member.transport = str(value)
+            facts.transport = names.transport = str(value)
         elif name == "protocol_version":
             facts.set_version(value)
         elif name == "exit_status":
@@ -87,8 +87,8 @@ class SessionJudge:
         elif name == "prologue" and isinstance(value, dict):
             self._judge(self._order.add(value, is_prologue=True))
 
-    def exchange(self, exchange: dict[str, Any]) -> None:
-        """An exchange of the capture; it is judged with the id under which it was sent."""
+    def add_exchange(self, exchange: dict[str, Any]) -> None:
+        """Judge an exchange of the capture, with the id under which it was sent."""
         request, response = exchange.get("request"), exchange.get("response")
         if "wire_id" in exchange and isinstance(request, dict) and "id" in request:
             id = {"id": exchange["wire_id"]}
@@ -106,7 +106,7 @@ class SessionJudge:
             # The recorder took another line for the answer.
             self._scorer.facts.is_handshake_misplaced = True
         self._judge(self._order.add(exchange))
-        self.member.add_exchange(exchange.get("request"), exchange.get("response"))
+        self.names.add_exchange(exchange.get("request"), exchange.get("response"))
 
     def finish(self) -> SessionScore:
         """The verdicts, when there are no more exchanges."""

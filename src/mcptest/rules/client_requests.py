@@ -13,7 +13,7 @@ from mcptest.rules.rule import (
     META_CAPABILITIES,
     Latest,
     Rule,
-    Watch,
+    SessionCheck,
     collect,
     limit,
     members,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mcptest.rules.rule import Entry, Facts, Findings, Look, Members
+    from mcptest.rules.rule import Entry, EntryCheck, Facts, Findings, Members
 
 __all__ = ["RULES", "declared_in", "is_declared"]
 
@@ -85,32 +85,34 @@ def _path(*steps: str | int) -> str:
 _INPUT_RESULTS = tuple(f"result:{method}" for method in INPUT_METHODS)
 
 
-def _asking_topics(method: str) -> tuple[str, ...]:
-    """What a rule about one kind of question subscribes to."""
+def _topics_of(method: str) -> tuple[str, ...]:
+    """The messages in which a server can send this request."""
     return (f"request:{method}", *_INPUT_RESULTS, "result:tasks/get")
 
 
-def _each_asked(method: str, check: Callable[[ClientRequest, Facts], Findings]) -> Look:
-    """A check that judges every request of one method."""
+def _for_each_request(method: str, judge: Callable[[ClientRequest, Facts], Findings]) -> EntryCheck:
+    """The check of a rule that judges every request of one method."""
 
-    def look(entry: Entry, facts: Facts) -> Findings:
+    def check(entry: Entry, facts: Facts) -> Findings:
         # Nearly every result asks for nothing, and many rules check.
         if entry.kind == "result" and "inputRequests" not in entry.result:
             return None
         return collect(
-            check(asked, facts) for asked in _asked_in(entry, facts) if asked.method == method
+            judge(asked, facts)
+            for asked in _client_requests_in(entry, facts)
+            if asked.method == method
         )
 
-    return look
+    return check
 
 
-def _asked_in(entry: Entry, facts: Facts) -> Iterator[ClientRequest]:
+def _client_requests_in(entry: Entry, facts: Facts) -> Iterator[ClientRequest]:
     """Everything that a message of the server asks its client for."""
     if entry.kind == "request":
         yield ClientRequest(entry.method, entry.params, facts.client_capabilities)
     elif facts.is_stateless:
         is_task = entry.method == "tasks/get"
-        if not is_task and not _requires_input(entry):
+        if not is_task and not _is_input_required(entry):
             return
         # A task was begun by an earlier request, and that one may have declared something else.
         capabilities = None if is_task else declared_in(entry.request)
@@ -119,7 +121,7 @@ def _asked_in(entry: Entry, facts: Facts) -> Iterator[ClientRequest]:
                 yield ClientRequest(value["method"], value.get("params"), capabilities, key)
 
 
-def _requires_input(entry: Entry) -> bool:
+def _is_input_required(entry: Entry) -> bool:
     return bool(entry.result.get("resultType") == "input_required")
 
 
@@ -135,8 +137,8 @@ def is_declared(capabilities: object, *names: str) -> bool:
     return capabilities is not None
 
 
-def _undeclared(asked: ClientRequest, _: Facts) -> Findings:
-    """That the client never declared what is asked of it; None when that cannot be known."""
+def _check_declared(asked: ClientRequest, _: Facts) -> Findings:
+    """None when it cannot be known what the client declared."""
     if asked.capabilities is None:
         return None
     capability = _CAPABILITIES[asked.method]
@@ -150,7 +152,7 @@ def _undeclared(asked: ClientRequest, _: Facts) -> Findings:
 _SAMPLING = "sampling/createMessage"
 
 
-def _tools_gate(asked: ClientRequest, _: Facts) -> Findings:
+def _check_tools_declared(asked: ClientRequest, _: Facts) -> Findings:
     if asked.capabilities is None:
         return None
     used = [name for name in ("tools", "toolChoice") if asked.params.get(name) is not None]
@@ -162,7 +164,7 @@ def _tools_gate(asked: ClientRequest, _: Facts) -> Findings:
     ]
 
 
-def _results_alone(asked: ClientRequest, _: Facts) -> Findings:
+def _check_results_alone(asked: ClientRequest, _: Facts) -> Findings:
     messages = asked.params.get("messages")
     mixed: list[str] = []
     has_results = False
@@ -182,7 +184,7 @@ def _results_alone(asked: ClientRequest, _: Facts) -> Findings:
     return limit(mixed) if has_results else None
 
 
-def _context(asked: ClientRequest, facts: Facts) -> Findings:
+def _check_context(asked: ClientRequest, facts: Facts) -> Findings:
     value = asked.params.get("includeContext", "none")
     if value == "none" or asked.capabilities is None or facts.oldest < "2025-11-25":
         return ()
@@ -200,16 +202,16 @@ _SAMPLING_RULES = {
     "SAMP-01 capability-gate": Rule(
         property="the server asks for sampling only when the client declared it",
         must_since="2025-06-18",
-        topics=_asking_topics(_SAMPLING),
-        look=_each_asked(_SAMPLING, _undeclared),
+        topics=_topics_of(_SAMPLING),
+        check=_for_each_request(_SAMPLING, _check_declared),
         covers=("BASE-37", "MRTR-04"),
         reason_if_unused=_NO_SAMPLING,
     ),
     "SAMP-02 tools-gate": Rule(
         property="the server offers tools in sampling only when the client declared sampling.tools",
         since="2025-11-25",
-        topics=_asking_topics(_SAMPLING),
-        look=_each_asked(_SAMPLING, _tools_gate),
+        topics=_topics_of(_SAMPLING),
+        check=_for_each_request(_SAMPLING, _check_tools_declared),
         reason_if_unused=_NO_SAMPLING,
         reason_if_other_revision="no tools in sampling",
     ),
@@ -221,8 +223,8 @@ _SAMPLING_RULES = {
     "SAMP-04 tool-result-only": Rule(
         property="a message with tool results holds nothing else",
         since="2025-11-25",
-        topics=_asking_topics(_SAMPLING),
-        look=_each_asked(_SAMPLING, _results_alone),
+        topics=_topics_of(_SAMPLING),
+        check=_for_each_request(_SAMPLING, _check_results_alone),
         reason_if_unused="the server sent no tool results in sampling",
         reason_if_other_revision="no tools in sampling",
     ),
@@ -230,15 +232,15 @@ _SAMPLING_RULES = {
         property="from 2025-11-25 on includeContext is none unless the client declared "
         "sampling.context",
         level="SHOULD",
-        topics=_asking_topics(_SAMPLING),
-        look=_each_asked(_SAMPLING, _context),
+        topics=_topics_of(_SAMPLING),
+        check=_for_each_request(_SAMPLING, _check_context),
         reason_if_unused=_NO_SAMPLING,
     ),
     "ROOT-01 capability-gate": Rule(
         property="the server asks for roots only when the client declared them",
         must_since="2025-06-18",
-        topics=_asking_topics("roots/list"),
-        look=_each_asked("roots/list", _undeclared),
+        topics=_topics_of("roots/list"),
+        check=_for_each_request("roots/list", _check_declared),
         covers=("BASE-37", "MRTR-04"),
         reason_if_unused="the server asked for no roots",
     ),
@@ -254,8 +256,8 @@ _PRIMITIVES = ("string", "number", "integer", "boolean")
 _FORMATS = ("email", "uri", "date", "date-time")
 
 
-def _wrong_mode(asked: ClientRequest, _: Facts) -> Findings:
-    """That the client did not declare the mode; None when it declared no elicitation at all."""
+def _check_mode(asked: ClientRequest, _: Facts) -> Findings:
+    """None when the client declared no elicitation at all, which ELIC-01 reports."""
     if asked.capabilities is None or not is_declared(asked.capabilities, "elicitation"):
         return None
     mode = asked.params.get("mode", "form")
@@ -270,7 +272,7 @@ def _wrong_mode(asked: ClientRequest, _: Facts) -> Findings:
 # The form
 
 
-def _flat(asked: ClientRequest, facts: Facts) -> Findings:
+def _check_form(asked: ClientRequest, facts: Facts) -> Findings:
     # Before there were modes, every elicitation was a form.
     if facts.newest >= "2025-11-25" and asked.params.get("mode", "form") == "url":
         return None
@@ -279,11 +281,11 @@ def _flat(asked: ClientRequest, facts: Facts) -> Findings:
     return limit(
         f"{asked.at('requestedSchema', 'properties', name)} {problem}"
         for name, wanted in properties.items()
-        if (problem := _property_problem(wanted, has_choices=has_choices))
+        if (problem := _describe_bad_property(wanted, has_choices=has_choices))
     )
 
 
-def _property_problem(wanted: Members, *, has_choices: bool) -> str:
+def _describe_bad_property(wanted: Members, *, has_choices: bool) -> str:
     kind = wanted.get("type")
     if kind == "array" and has_choices:
         is_choice = _is_choice(members(wanted.get("items")))
@@ -307,7 +309,7 @@ def _is_choice(items: Members) -> bool:
     )
 
 
-def _url_params(asked: ClientRequest, _: Facts) -> Findings:
+def _check_url(asked: ClientRequest, _: Facts) -> Findings:
     if asked.params.get("mode") != "url":
         return None
     url = asked.params.get("url")
@@ -316,7 +318,7 @@ def _url_params(asked: ClientRequest, _: Facts) -> Findings:
     return [f"{asked.at('url')} must be a URL and is {show_member(asked.params, 'url')}"]
 
 
-def _needed_urls(entry: Entry) -> list[Any] | None:
+def _needed_elicitations(entry: Entry) -> list[Any] | None:
     """What an error lists that says that a user must visit URLs first; None for other errors."""
     if entry.error_code != URL_ELICITATION_REQUIRED:
         return None
@@ -324,8 +326,8 @@ def _needed_urls(entry: Entry) -> list[Any] | None:
     return listed if isinstance(listed, list) else []
 
 
-def _url_error(entry: Entry, _: Facts) -> Findings:
-    listed = _needed_urls(entry)
+def _check_url_error(entry: Entry, _: Facts) -> Findings:
+    listed = _needed_elicitations(entry)
     if listed is None:
         return None
     if not listed:
@@ -346,15 +348,15 @@ def _url_error_faults(listed: list[Any]) -> Iterator[str]:
                 yield f"{where}.{name} must be a string and is {show_member(each, name)}"
 
 
-class _CompleteKnown(Watch):
+class _KnownElicitations(SessionCheck):
     def __init__(self) -> None:
         self._ids = Latest()
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         if entry.kind == "request":
             self._remember(entry.params)
         elif entry.kind == "error":
-            for each in _needed_urls(entry) or ():
+            for each in _needed_elicitations(entry) or ():
                 self._remember(each)
         else:
             if faults := shape_faults(entry, facts, "ELIC-10"):
@@ -379,8 +381,8 @@ _ELICITATION_RULES = {
     "ELIC-01 capability-gate": Rule(
         property="the server asks for elicitation only when the client declared it",
         since="2025-06-18",
-        topics=_asking_topics(_ELICITATION),
-        look=_each_asked(_ELICITATION, _undeclared),
+        topics=_topics_of(_ELICITATION),
+        check=_for_each_request(_ELICITATION, _check_declared),
         covers=("BASE-37", "MRTR-04"),
         reason_if_unused=_NO_ELICITATION,
         reason_if_other_revision="no elicitation",
@@ -388,7 +390,7 @@ _ELICITATION_RULES = {
     "ELIC-02 mode-gate": Rule(
         property="the server asks for elicitation only in modes that the client declared",
         since="2025-11-25",
-        look=_each_asked(_ELICITATION, _wrong_mode),
+        check=_for_each_request(_ELICITATION, _check_mode),
         covers=("MRTR-04",),
         reason_if_unused=_NO_ELICITATION,
         reason_if_other_revision="no modes of elicitation",
@@ -402,14 +404,14 @@ _ELICITATION_RULES = {
     "ELIC-04 flat-schema": Rule(
         property="the schema of a form is a flat object of primitive properties",
         since="2025-06-18",
-        look=_each_asked(_ELICITATION, _flat),
+        check=_for_each_request(_ELICITATION, _check_form),
         reason_if_unused="the server asked for no form",
         reason_if_other_revision="no elicitation",
     ),
     "ELIC-05 url-params": Rule(
         property="an elicitation in the mode url has a valid URL, and in 2025-11-25 an id",
         since="2025-11-25",
-        look=_each_asked(_ELICITATION, _url_params),
+        check=_for_each_request(_ELICITATION, _check_url),
         reason_if_unused="the server asked for no visit to a URL",
         reason_if_other_revision="no modes of elicitation",
     ),
@@ -418,7 +420,7 @@ _ELICITATION_RULES = {
         since="2025-11-25",
         until="2025-11-25",
         topics=("error",),
-        look=_url_error,
+        check=_check_url_error,
         reason_if_unused="no error has the code -32042",
     ),
     "ELIC-10 complete-known-id": Rule(
@@ -430,7 +432,7 @@ _ELICITATION_RULES = {
             "error",
             "notification:notifications/elicitation/complete",
         ),
-        watch=_CompleteKnown,
+        session_check=_KnownElicitations,
         reason_if_unused="the server reported no elicitation as complete",
     ),
 }
@@ -439,16 +441,16 @@ _ELICITATION_RULES = {
 # Requests in several rounds: a result may say that input is needed first
 
 
-def _interim(check: Callable[[Entry, Facts], Findings]) -> Look:
-    """A check that judges only results that require input."""
+def _if_input_required(judge: Callable[[Entry, Facts], Findings]) -> EntryCheck:
+    """The check of a rule that judges only results that require input."""
 
-    def look(entry: Entry, facts: Facts) -> Findings:
-        return check(entry, facts) if _requires_input(entry) else None
+    def check(entry: Entry, facts: Facts) -> Findings:
+        return judge(entry, facts) if _is_input_required(entry) else None
 
-    return look
+    return check
 
 
-def _allowed_method(entry: Entry, _: Facts) -> Findings:
+def _check_method(entry: Entry, _: Facts) -> Findings:
     if entry.request is None:
         return None
     if entry.method in INPUT_METHODS:
@@ -459,19 +461,19 @@ def _allowed_method(entry: Entry, _: Facts) -> Findings:
     ]
 
 
-def _something_to_do(entry: Entry, _: Facts) -> Findings:
+def _check_request_or_state(entry: Entry, _: Facts) -> Findings:
     if any(entry.result.get(name) is not None for name in ("inputRequests", "requestState")):
         return ()
     return ["the result requires input, and has neither inputRequests nor requestState"]
 
 
-def _gate(entry: Entry, facts: Facts) -> Findings:
+def _check_capabilities(entry: Entry, facts: Facts) -> Findings:
     return collect(
         check(asked, facts)
-        for asked in _asked_in(entry, facts)
+        for asked in _client_requests_in(entry, facts)
         if asked.method in _CAPABILITIES
-        for check in (_undeclared, _wrong_mode)
-        if check is _undeclared or asked.method == _ELICITATION
+        for check in (_check_declared, _check_mode)
+        if check is _check_declared or asked.method == _ELICITATION
     )
 
 
@@ -485,7 +487,7 @@ RULES = {
         property="only tools/call, prompts/get and resources/read are answered with input_required",
         since="2026-07-28",
         topics=("result",),
-        look=_interim(_allowed_method),
+        check=_if_input_required(_check_method),
         reason_if_unused=_NO_ROUNDS,
         reason_if_other_revision=_NO_INPUT,
     ),
@@ -493,7 +495,7 @@ RULES = {
         property="a result that requires input has inputRequests or requestState",
         since="2026-07-28",
         topics=_INPUT_RESULTS,
-        look=_interim(_something_to_do),
+        check=_if_input_required(_check_request_or_state),
         reason_if_unused=_NO_ROUNDS,
         reason_if_other_revision=_NO_INPUT,
     ),
@@ -508,7 +510,7 @@ RULES = {
         property="only input is asked for whose kind and mode the request declared",
         since="2026-07-28",
         topics=_INPUT_RESULTS,
-        look=_interim(_gate),
+        check=_if_input_required(_check_capabilities),
         reason_if_unused="no result asks for input",
         reason_if_other_revision=_NO_INPUT,
     ),

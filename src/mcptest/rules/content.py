@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from mcptest.rules.rule import Entry, Facts, Findings, Look, Members
+    from mcptest.rules.rule import Entry, EntryCheck, Facts, Findings, Members
 
     # Objects inside a message, each with its path.
     Placed = list[tuple[str, Members]]
@@ -24,7 +24,7 @@ __all__ = [
     "all_blocks",
     "base64_fault",
     "complete_result",
-    "each_block",
+    "for_each_block",
     "input_requests",
     "is_iso_date",
     "is_media_type",
@@ -105,15 +105,15 @@ def result_contents(entry: Entry, facts: Facts) -> Placed:
     ]
 
 
-def each_block(
+def for_each_block(
     types: tuple[str, ...], judge: Callable[[str, Members], Iterable[str] | None]
-) -> Look:
+) -> EntryCheck:
     """A check that judges every block of these types on its own."""
 
-    def look(entry: Entry, facts: Facts) -> Findings:
+    def check(entry: Entry, facts: Facts) -> Findings:
         return collect(judge(path, block) for path, block in result_blocks(entry, facts, *types))
 
-    return look
+    return check
 
 
 def media_faults(path: str, block: Members) -> Iterator[str]:
@@ -147,7 +147,7 @@ def all_blocks(entry: Entry) -> Placed:
         return _message_blocks("params.messages", entry.params.get("messages"))
     found: Placed = []
     if entry.method in ("tools/call", "tasks/result"):
-        found = _with_inner("result.content", entry.result.get("content"))
+        found = _blocks_in("result.content", entry.result.get("content"))
     elif entry.method == "prompts/get":
         found = _message_blocks("result.messages", entry.result.get("messages"))
     for path, request in input_requests(entry):
@@ -161,11 +161,11 @@ def _message_blocks(path: str, messages: object) -> Placed:
     return [
         placed
         for place, message in objects_in(path, messages)
-        for placed in _with_inner(f"{place}.content", message.get("content"))
+        for placed in _blocks_in(f"{place}.content", message.get("content"))
     ]
 
 
-def _with_inner(path: str, content: object) -> Placed:
+def _blocks_in(path: str, content: object) -> Placed:
     """One block, or an array of them; a tool_result has further blocks, one level deep."""
     found = [(path, content)] if isinstance(content, dict) else objects_in(path, content)
     inner: Placed = []
@@ -190,15 +190,15 @@ def base64_fault(text: str) -> str:
     """Why a string is not base64 (RFC 4648, section 4), "" when it is. The empty string is."""
     # Some versions of Python accept padding that is not needed.
     if len(text) % 4 or text.endswith("==="):
-        return _explained(text)
+        return _describe_base64_fault(text)
     try:
         binascii.a2b_base64(text, strict_mode=True)
     except ValueError:
-        return _explained(text)
+        return _describe_base64_fault(text)
     return ""
 
 
-def _explained(text: str) -> str:
+def _describe_base64_fault(text: str) -> str:
     if text.startswith("data:"):
         return "it is a data: URL, of which only the part after the comma is wanted"
     body = text.rstrip("=")

@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcptest.rules.rule import Entry, Facts, Findings, Look
+    from mcptest.rules.rule import Entry, EntryCheck, Facts, Findings
 
 __all__ = ["RULES"]
 
@@ -54,32 +54,32 @@ def _check_shape(entry: Entry, _: Facts) -> Findings:
     return findings
 
 
-def _by_code(describe: Callable[[int, Entry, Facts], str]) -> Look:
+def _check_code(describe: Callable[[int, Entry, Facts], str]) -> EntryCheck:
     """A check of the code of an error; `describe` says what is wrong with it, "" if nothing is."""
 
-    def look(entry: Entry, facts: Facts) -> Findings:
+    def check(entry: Entry, facts: Facts) -> Findings:
         code = entry.error_code
         if code is None:
             return None
         fault = describe(code, entry, facts)
         return [f"error.code is {code}{fault}"] if fault else ()
 
-    return look
+    return check
 
 
-def _check_reserved_code(code: int, _: Entry, __: Facts) -> str:
+def _describe_reserved_code(code: int, _: Entry, __: Facts) -> str:
     if code not in _RESERVED or code in _MEANINGS or code in _WITHDRAWN:
         return ""
     return "; the codes from -32099 to -32020 are the protocol's own"
 
 
-def _check_not_code(withdrawn: int) -> Look:
+def _check_not_code(withdrawn: int) -> EntryCheck:
     """A check for one code that this revision no longer has."""
     fault = f", which this revision no longer has: {_WITHDRAWN[withdrawn]}"
-    return _by_code(lambda code, _, __: fault if code == withdrawn else "")
+    return _check_code(lambda code, _, __: fault if code == withdrawn else "")
 
 
-def _check_legacy_code(code: int, entry: Entry, facts: Facts) -> str:
+def _describe_legacy_code(code: int, entry: Entry, facts: Facts) -> str:
     if code in _STATUS_LIKE:
         return "; JSON-RPC has -32601, -32602 and others that say more"
     # A request for server/discover may be sent to a server that does not know this revision.
@@ -145,7 +145,7 @@ def _check_unsupported_version(entry: Entry, _: Facts) -> Findings:
     return ()
 
 
-_MEANINGS: dict[int, Look] = {
+_MEANINGS: dict[int, EntryCheck] = {
     HEADER_MISMATCH: _check_header_mismatch,
     MISSING_CAPABILITY: _check_missing_capability,
     UNSUPPORTED_VERSION: _check_unsupported_version,
@@ -157,7 +157,7 @@ _ERROR_RULES = {
     "BASE-11 error-shape": Rule(
         property="every error is an object with an integer code and a string message",
         topics=("error",),
-        look=_check_shape,
+        check=_check_shape,
         covers=("INV-006", "INV-007"),
         reason_if_unused=_NO_ERROR,
     ),
@@ -165,35 +165,35 @@ _ERROR_RULES = {
         property="no error has a code from -32099 to -32020 that the protocol does not define",
         since="2026-07-28",
         topics=("error",),
-        look=_by_code(_check_reserved_code),
+        check=_check_code(_describe_reserved_code),
         reason_if_unused=_NO_ERROR,
     ),
     "BASE-24 error-meaning": Rule(
         property="-32020, -32021 and -32022 are sent only for what they mean, with their data",
         since="2026-07-28",
         topics=("error",),
-        look=_check_meaning,
+        check=_check_meaning,
         reason_if_unused="no error has one of these codes",
     ),
     "BASE-25 no-32002": Rule(
         property="no error has the code -32002",
         since="2026-07-28",
         topics=("error",),
-        look=_check_not_code(RESOURCE_NOT_FOUND),
+        check=_check_not_code(RESOURCE_NOT_FOUND),
         reason_if_unused=_NO_ERROR,
     ),
     "BASE-26 no-32042": Rule(
         property="no error has the code -32042",
         since="2026-07-28",
         topics=("error",),
-        look=_check_not_code(URL_ELICITATION_REQUIRED),
+        check=_check_not_code(URL_ELICITATION_REQUIRED),
         reason_if_unused=_NO_ERROR,
     ),
     "BASE-27 legacy-error-range": Rule(
         property="no error has a code without a meaning",
         level="SHOULD",
         topics=("error",),
-        look=_by_code(_check_legacy_code),
+        check=_check_code(_describe_legacy_code),
         reason_if_unused=_NO_ERROR,
     ),
 }
@@ -244,14 +244,14 @@ _RESULT_RULES = {
         property="every result has a string resultType",
         since="2026-07-28",
         topics=("result",),
-        look=_check_result_type,
+        check=_check_result_type,
         reason_if_unused="no request was answered with a result",
     ),
     "BASE-22 result-type-known": Rule(
         property="every resultType is one of the protocol or of an extension the request declared",
         since="2026-07-28",
         topics=("result",),
-        look=_check_known_result_type,
+        check=_check_known_result_type,
         reason_if_unused="no result names its type",
     ),
 }
@@ -316,7 +316,7 @@ _NEGOTIATED_RULES = {
         until="2025-11-25",
         must_since="2025-06-18",
         topics=("request",),
-        look=_check_declared,
+        check=_check_declared,
         reason_if_unused="the server asked for nothing that needs a capability",
         reason_if_other_revision="no requests from servers",
     ),
@@ -325,7 +325,7 @@ _NEGOTIATED_RULES = {
         until="2025-11-25",
         must_since="2025-06-18",
         topics=("request", "notification"),
-        look=_check_revision,
+        check=_check_revision,
         reason_if_unused="the server sent nothing whose revision is known",
     ),
 }

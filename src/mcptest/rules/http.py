@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from mcptest.core.text import render_trail, shorten
 from mcptest.protocol import jsonrpc
-from mcptest.rules.rule import META_LOG_LEVEL, Rule, Watch, collect, members, show
+from mcptest.rules.rule import META_LOG_LEVEL, Rule, SessionCheck, collect, members, show
 from mcptest.rules.schemas import inner_schemas
 
 TYPE_CHECKING = False
@@ -71,7 +71,7 @@ def _possible_requests(entry: Entry, facts: Facts) -> list[Members]:
     return [request] if request else []
 
 
-class _SseAware(Watch):
+class _SseAware(SessionCheck):
     """Detects the deprecated HTTP+SSE transport."""
 
     _is_detected: bool | None = None
@@ -142,14 +142,14 @@ _ANSWER_RULES = {
         property=f"a request that is POSTed is answered with {JSON} or {EVENT_STREAM}",
         since="2025-03-26",
         topics=("result", "error"),
-        look=_check_content_type,
+        check=_check_content_type,
         reason_if_unused="the capture names no Content-Type of the answer to a POST",
     ),
     "HTTP-04 json-single-object": Rule(
         property="an answer in JSON is one object, the response to the request",
         since="2025-03-26",
         topics=("server",),
-        look=_check_json_body,
+        check=_check_json_body,
         covers=("BASE-08", "BASE-17"),
         reason_if_unused="no POST was answered in JSON",
     ),
@@ -158,7 +158,7 @@ _ANSWER_RULES = {
         since="2025-03-26",
         until="2025-11-25",
         topics=("result:initialize",),
-        look=_check_session_id,
+        check=_check_session_id,
         reason_if_unused="the server gave no session id",
         reason_if_other_revision="no sessions",
     ),
@@ -167,7 +167,7 @@ _ANSWER_RULES = {
         since="2026-07-28",
         level="SHOULD",
         topics=("result", "error", "notification:notifications/subscriptions/acknowledged"),
-        look=_check_buffering,
+        check=_check_buffering,
         reason_if_unused="the capture has no headers of an event stream",
     ),
 }
@@ -182,7 +182,7 @@ _MESSAGES = ("result", "error", "request", "notification")
 
 
 class _NoResponsesOnGet(_SseAware):
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         if not entry.http or self.uses_sse(entry, facts) or not on_stream(entry, "get"):
             return None
         if entry.kind not in ("result", "error"):
@@ -202,7 +202,7 @@ class _ResponseOnPost(_SseAware):
         # Requests that the client has cancelled: what was on its way may still come.
         self._cancelled: set[jsonrpc.IdKey] = set()
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         if entry.is_client:
             if entry.kind == "request":
                 self._requests += 1
@@ -247,12 +247,12 @@ class _ResponseOnPost(_SseAware):
         ] or None
 
 
-class _UniqueEventIds(Watch):
+class _UniqueEventIds(SessionCheck):
     def __init__(self) -> None:
         self._seen: set[str] = set()
         self._last: Members | None = None
 
-    def see(self, entry: Entry, _: Facts) -> Findings:
+    def check(self, entry: Entry, _: Facts) -> Findings:
         id = entry.http.get("event_id")
         # The messages of a batch came in one event.
         if not id or not isinstance(id, str) or entry.http is self._last:
@@ -268,7 +268,7 @@ class _UniqueEventIds(Watch):
 
 
 class _SseMessageEvents(_SseAware):
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         if not entry.http or not self.uses_sse(entry, facts):
             return None
         if entry.http.get("stream") == "post":
@@ -287,7 +287,7 @@ _STREAM_RULES = {
         since="2025-03-26",
         until="2025-11-25",
         topics=_MESSAGES,
-        watch=_NoResponsesOnGet,
+        session_check=_NoResponsesOnGet,
         covers=("HTTP-10",),
         reason_if_unused="nothing came on a GET stream",
         reason_if_other_revision="no GET streams",
@@ -298,7 +298,7 @@ _STREAM_RULES = {
         until="2025-11-25",
         level="SHOULD",
         topics=("client", *_MESSAGES),
-        watch=_ResponseOnPost,
+        session_check=_ResponseOnPost,
         reason_if_unused="no POST was answered with an event stream",
     ),
     "HTTP-23 event-id-unique": Rule(
@@ -306,7 +306,7 @@ _STREAM_RULES = {
         since="2025-03-26",
         until="2025-11-25",
         topics=("server",),
-        watch=_UniqueEventIds,
+        session_check=_UniqueEventIds,
         reason_if_unused="no event has an id",
         reason_if_other_revision="no ids of events",
     ),
@@ -314,7 +314,7 @@ _STREAM_RULES = {
         property="over the transport of two endpoints every message comes as a message event",
         until="2024-11-05",
         topics=_MESSAGES,
-        watch=_SseMessageEvents,
+        session_check=_SseMessageEvents,
         reason_if_unused="nothing came over the transport of two endpoints",
         reason_if_other_revision="another transport over HTTP",
     ),
@@ -369,7 +369,7 @@ _RELATED_RULES = {
         property="no request of the server comes over HTTP",
         since="2026-07-28",
         topics=("result", "error", "request", "notification"),
-        look=_check_no_request,
+        check=_check_no_request,
         covers=("BASE-36", "ELIC-01", "ELIC-02", "ROOT-01", "SAMP-01"),
         reason_if_unused="nothing came over HTTP",
         reason_if_other_revision="requests of the server",
@@ -378,7 +378,7 @@ _RELATED_RULES = {
         property="a notification in the answer to a request belongs to that request",
         since="2026-07-28",
         topics=("notification",),
-        look=_check_related,
+        check=_check_related,
         reason_if_unused="no notification came in the answer to a POST",
     ),
 }
@@ -403,7 +403,7 @@ def _check_tool(index: int, schema: Members) -> Findings:
     names: dict[str, str] = {}
     findings: list[str] | None = None
     root: Trail = (((None, "result"), "tools"), index), "inputSchema"
-    for path, annotated, is_reachable in _annotated(schema, root):
+    for path, annotated, is_reachable in _annotated_schemas(schema, root):
         place = shorten(render_trail(path), 120)
         faults = _annotation_faults(annotated, is_reachable)
         name = annotated[_ANNOTATION]
@@ -416,7 +416,7 @@ def _check_tool(index: int, schema: Members) -> Findings:
     return findings
 
 
-def _annotated(schema: Members, path: Trail) -> Iterator[tuple[Trail, Members, bool]]:
+def _annotated_schemas(schema: Members, path: Trail) -> Iterator[tuple[Trail, Members, bool]]:
     """The annotated schemas, each with True if only `properties` lead to it."""
     queue: list[tuple[Trail, Any, bool, bool]] = [(path, schema, True, True)]
     for place, each, is_reachable, is_root in queue:
@@ -458,7 +458,7 @@ _PARAM_HEADER_RULES = {
         "or a boolean to which only properties lead",
         since="2026-07-28",
         topics=("result:tools/list",),
-        look=_check_annotations,
+        check=_check_annotations,
         reason_if_unused="no tool has an x-mcp-header",
         reason_if_other_revision="no x-mcp-header",
     ),

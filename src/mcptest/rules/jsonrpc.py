@@ -6,7 +6,7 @@ import re
 
 from mcptest.core.strict_json import dump_json
 from mcptest.protocol import jsonrpc
-from mcptest.rules.rule import Latest, Rule, Watch, show, show_member
+from mcptest.rules.rule import Latest, Rule, SessionCheck, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,34 +121,34 @@ _MESSAGE_RULES = {
     "BASE-01 jsonrpc-member": Rule(
         property='every message of the server is an object whose member jsonrpc is "2.0"',
         topics=("server",),
-        look=_check_version,
+        check=_check_version,
         reason_if_unused=_NO_MESSAGE,
     ),
     "BASE-02 utf8": Rule(
         property="every message of the server is UTF-8 without a byte order mark",
         topics=("server", "noise"),
-        look=_check_encoding,
+        check=_check_encoding,
         covers=("STDIO-01",),
         reason_if_unused=_NO_MESSAGE,
     ),
     "BASE-09 result-xor-error": Rule(
         property="every response has either a result or an error",
         topics=("result", "error", "malformed"),
-        look=_check_result_or_error,
+        check=_check_result_or_error,
         covers=("BASE-11", "INV-006"),
         reason_if_unused="the server answered nothing",
     ),
     "BASE-10 result-object": Rule(
         property="every result is an object",
         topics=("result",),
-        look=_check_result,
+        check=_check_result,
         covers=("INV-005",),
         reason_if_unused="no request was answered with a result",
     ),
     "BASE-14 notification-no-id": Rule(
         property="no notification of the server has an id",
         topics=("request", "notification"),
-        look=_check_notification,
+        check=_check_notification,
         covers=("BASE-36", "HTTP-39", "LIFE-10", "STDIO-07"),
         reason_if_unused="the server sent no notification",
     ),
@@ -156,7 +156,7 @@ _MESSAGE_RULES = {
         property="the server sends one message at a time, never an array of them",
         since="2025-06-18",
         topics=("server",),
-        look=_check_no_batch,
+        check=_check_no_batch,
         covers=("BASE-01",),
         reason_if_unused=_NO_MESSAGE,
     ),
@@ -164,7 +164,7 @@ _MESSAGE_RULES = {
         property="the server sends no requests",
         since="2026-07-28",
         topics=("server",),
-        look=_check_no_request,
+        check=_check_no_request,
         covers=("ELIC-01", "ELIC-02", "ROOT-01", "SAMP-01"),
         reason_if_unused=_NO_MESSAGE,
     ),
@@ -200,7 +200,7 @@ def _check_id_not_null(entry: Entry, _: Facts) -> Findings:
     return [f"the id of {show(entry.method)} must be a string or an integer and is null"]
 
 
-def _key(id: object) -> object:
+def _short_key(id: object) -> object:
     """A short key that is the same for ids that are equal in JSON: 1 and 1.0 are."""
     if type(id) is float and id.is_integer():
         id = int(id)
@@ -210,38 +210,38 @@ def _key(id: object) -> object:
     return ("json", text) if len(text) <= _MAX_ID_CHARS else (len(text), hash(text))
 
 
-class _UniqueRequestIds(Watch):
+class _UniqueRequestIds(SessionCheck):
     def __init__(self) -> None:
         self._used = Latest()
 
-    def see(self, entry: Entry, _: Facts) -> Findings:
+    def check(self, entry: Entry, _: Facts) -> Findings:
         id = entry.message["id"]
         if id is None or not _is_request(entry):
             return None
-        key = _key(id)
+        key = _short_key(id)
         if key in self._used:
             return [f"the id {show(id)} of {show(entry.method)} was that of an earlier request"]
         self._used.add(key)
         return ()
 
 
-class _OneResponse(Watch):
+class _OneResponse(SessionCheck):
     def __init__(self) -> None:
         # How many requests are open under each id: a client may use one twice.
         self._open: dict[object, int] = {}
         self._answered = Latest()
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         message = entry.message
         if entry.is_client:
             is_request = entry.kind in ("request", "malformed")
             if is_request and isinstance(message, dict) and "id" in message:
-                key = _key(message["id"])
+                key = _short_key(message["id"])
                 self._open[key] = self._open.get(key, 0) + 1
                 self._answered.drop(key)
             return None
         id = message.get("id")
-        key = _key(id)
+        key = _short_key(id)
         count = self._open.pop(key, 0)
         if count > 1:
             self._open[key] = count - 1
@@ -289,34 +289,34 @@ ID_RULES = {
     "BASE-03 request-id-type": Rule(
         property="the id of every request of the server is a string or an integer",
         topics=("request",),
-        look=_check_id_type,
+        check=_check_id_type,
         reason_if_unused=_NO_REQUEST,
     ),
     "BASE-04 request-id-not-null": Rule(
         property="the id of no request of the server is null",
         topics=("request",),
-        look=_check_id_not_null,
+        check=_check_id_not_null,
         reason_if_unused=_NO_REQUEST,
     ),
     "BASE-05 request-id-unique-session": Rule(
         property="the server uses no id for two requests of a session",
         until="2025-11-25",
         topics=("request",),
-        watch=_UniqueRequestIds,
+        session_check=_UniqueRequestIds,
         reason_if_unused=_NO_REQUEST,
         reason_if_other_revision="no requests from servers",
     ),
     "BASE-08 one-response": Rule(
         property="no request is answered twice, and nothing is answered that was not asked",
         topics=("client", "result", "error"),
-        watch=_OneResponse,
+        session_check=_OneResponse,
         reason_if_unused="the server answered nothing",
     ),
     "BASE-12 error-id": Rule(
         property="every error has the id of its request, null if it could not be read",
         until="2025-06-18",
         topics=("error",),
-        look=_check_error_id,
+        check=_check_error_id,
         reason_if_unused=_NO_ERROR,
         reason_if_other_revision="another rule for it (BASE-13)",
     ),
@@ -324,7 +324,7 @@ ID_RULES = {
         property="every error has the id of its request, none if it could not be read",
         since="2025-11-25",
         topics=("error",),
-        look=_check_error_id,
+        check=_check_error_id,
         reason_if_unused=_NO_ERROR,
         reason_if_other_revision="another rule for it (BASE-12)",
     ),

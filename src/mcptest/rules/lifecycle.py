@@ -6,7 +6,7 @@ import re
 
 from mcptest.core.strict_json import dump_json
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
-from mcptest.rules.rule import META_SERVER_INFO, Rule, Watch, members, show, show_member
+from mcptest.rules.rule import META_SERVER_INFO, Rule, SessionCheck, members, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ _CAPABILITIES = {
 _LISTS = ("tools/list", "resources/list", "prompts/list")
 
 
-class _InitializeFirst(Watch):
+class _InitializeFirst(SessionCheck):
     """A client of both eras asks server/discover first; if it is refused, initialize follows."""
 
     def __init__(self) -> None:
         self._has_begun = False
 
-    def see(self, entry: Entry, _: Facts) -> Findings:
+    def check(self, entry: Entry, _: Facts) -> Findings:
         is_probe = entry.is_client and entry.method == "server/discover"
         if self._has_begun or is_probe or entry.kind not in ("request", "result"):
             return None
@@ -41,14 +41,14 @@ class _InitializeFirst(Watch):
         return [f"the first request is {show(entry.method)}, not initialize"]
 
 
-class _InitializedFollows(Watch):
+class _InitializedFollows(SessionCheck):
     def __init__(self) -> None:
         self._is_answered = False
         self._came_early = False
         self._came = False
         self._went_on = False
 
-    def see(self, entry: Entry, _: Facts) -> Findings:
+    def check(self, entry: Entry, _: Facts) -> Findings:
         if not entry.is_client:
             self._is_answered = True
         elif entry.method == "notifications/initialized" and entry.kind == "notification":
@@ -68,12 +68,12 @@ class _InitializedFollows(Watch):
         return () if self._came else ["notifications/initialized never came"]
 
 
-class _ListsAdvertised(Watch):
+class _ListsAdvertised(SessionCheck):
     def __init__(self) -> None:
         self._answered: dict[str, None] = {}
         self._has_discovered = False
 
-    def see(self, entry: Entry, _: Facts) -> Findings:
+    def check(self, entry: Entry, _: Facts) -> Findings:
         if entry.method in _LISTS:
             self._answered[entry.method] = None
         self._has_discovered |= entry.method == "server/discover"
@@ -104,14 +104,14 @@ _UNREACHABLE = (
 _MAX_SEARCHED = 4_000
 
 
-class _CapabilitiesWork(Watch):
+class _CapabilitiesWork(SessionCheck):
     def __init__(self) -> None:
         # How many calls of each family ended in an error, and how many there were.
         self._calls: dict[str, tuple[int, int]] = {}
         # The first error of each that says that something is unreachable.
         self._unreachable: dict[str, str] = {}
 
-    def see(self, entry: Entry, _: Facts) -> Findings:
+    def check(self, entry: Entry, _: Facts) -> Findings:
         capability = _CAPABILITIES.get(entry.method.partition("/")[0])
         if capability:
             errors, calls = self._calls.get(capability, (0, 0))
@@ -205,7 +205,7 @@ INVARIANTS = {
         property="initialize is the first request the client sends",
         until="2025-11-25",
         topics=("client", "result:server/discover"),
-        watch=_InitializeFirst,
+        session_check=_InitializeFirst,
         reason_if_unused="the client sent no request",
         reason_if_other_revision="no handshake",
     ),
@@ -213,7 +213,7 @@ INVARIANTS = {
         property="notifications/initialized follows the response to initialize",
         until="2025-11-25",
         topics=("client", "result:initialize"),
-        watch=_InitializedFollows,
+        session_check=_InitializedFollows,
         reason_if_unused="initialize was not answered with a result, or nothing followed its "
         "response",
         reason_if_other_revision="no handshake",
@@ -222,32 +222,32 @@ INVARIANTS = {
         property="a server that answers tools/list, resources/list or prompts/list advertised the "
         "matching capability",
         topics=(*(f"result:{method}" for method in _LISTS), "result:server/discover"),
-        watch=_ListsAdvertised,
+        session_check=_ListsAdvertised,
         reason_if_unused="no list was answered, or the server was never asked what it can do",
     ),
     "INV-004 capabilities-work": Rule(
         property="a server that advertised a capability does not error on every call to it",
         topics=("result", "error"),
-        watch=_CapabilitiesWork,
+        session_check=_CapabilitiesWork,
         reason_if_unused="no call to an advertised capability was answered",
     ),
     "INV-005 tool-result-shape": Rule(
         property="a successful tools/call result carries a content array or a structuredContent "
         "object, and a boolean isError when present",
         topics=("result:tools/call",),
-        look=_check_tool_result,
+        check=_check_tool_result,
         reason_if_unused="no tools/call was answered with a result",
     ),
     "INV-006 error-envelope": Rule(
         property="every JSON-RPC error carries an integer code and a string message",
         topics=("error",),
-        look=_check_error,
+        check=_check_error,
         reason_if_unused="no error was sent",
     ),
     "INV-007 method-not-found-code": Rule(
         property="a method-not-found error has the code -32601",
         topics=("error",),
-        look=_check_method_not_found,
+        check=_check_method_not_found,
         covers=("BASE-27",),
         reason_if_unused="no error says that a method was not found",
     ),
@@ -261,13 +261,13 @@ _ALLOWED_EARLY = frozenset(
 )
 
 
-class _NothingBeforeInitialized(Watch):
+class _NothingBeforeInitialized(SessionCheck):
     def __init__(self) -> None:
         self._is_answered = False
         # True if the client sent requests without notifications/initialized.
         self._went_on = False
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         if entry.is_client:
             if entry.method == "notifications/initialized":
                 return () if self._is_answered and not self._went_on else None
@@ -305,7 +305,7 @@ _LIFECYCLE = {
         until="2025-11-25",
         level="SHOULD",
         topics=("client", "request", "notification", "result:initialize"),
-        watch=_NothingBeforeInitialized,
+        session_check=_NothingBeforeInitialized,
         reason_if_unused="there was no handshake, or the client went on without finishing it",
         reason_if_other_revision="no handshake",
     ),
@@ -314,7 +314,7 @@ _LIFECYCLE = {
         since="2026-07-28",
         level="SHOULD",
         topics=("result",),
-        look=_check_server_info,
+        check=_check_server_info,
         reason_if_unused="nothing was answered with a result",
         reason_if_other_revision="serverInfo in the result of initialize",
     ),

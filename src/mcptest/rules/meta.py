@@ -48,14 +48,14 @@ _EXTENSIONS = frozenset(
 def _metas(entry: Entry) -> Placed:
     """Every `_meta` that is an object, with its path."""
     if entry.kind != "result":
-        holders = _of_request("params", entry.params)
+        holders = _holders_in_request("params", entry.params)
     else:
         result, listed = entry.result, _WITH_META.get(entry.method)
         holders = [("result", result)]
         if listed:
             holders += objects_in(f"result.{listed}", result.get(listed), "_meta")
         for path, request in input_requests(entry):
-            holders += _of_request(f"{path}.params", members(request.get("params")))
+            holders += _holders_in_request(f"{path}.params", members(request.get("params")))
     for path, block in all_blocks(entry):
         holders.append((path, block))
         if isinstance(resource := block.get("resource"), dict):
@@ -67,7 +67,7 @@ def _metas(entry: Entry) -> Placed:
     ]
 
 
-def _of_request(path: str, params: Members) -> Placed:
+def _holders_in_request(path: str, params: Members) -> Placed:
     # Messages and tools are those of a request for sampling.
     return [
         (path, params),
@@ -79,7 +79,7 @@ def _of_request(path: str, params: Members) -> Placed:
 # The grammar of keys
 
 
-def _grammar(entry: Entry, _: Facts) -> Findings:
+def _check_keys(entry: Entry, _: Facts) -> Findings:
     return collect(
         [
             f"the key {show(key)} of {path} is not well formed: {fault}"
@@ -90,7 +90,7 @@ def _grammar(entry: Entry, _: Facts) -> Findings:
     )
 
 
-def _extension_names(entry: Entry, _: Facts) -> Findings:
+def _check_extension_names(entry: Entry, _: Facts) -> Findings:
     def judge(key: str) -> Iterator[str]:
         fault = _key_fault(key) or ("" if "/" in key else "it has no prefix")
         if fault:
@@ -124,7 +124,7 @@ def _key_fault(key: str) -> str:
 # Reserved prefixes
 
 
-def _reserved(entry: Entry, facts: Facts) -> Findings:
+def _check_prefixes(entry: Entry, facts: Facts) -> Findings:
     metas = list(_metas(entry))
     if not metas:
         return None
@@ -170,7 +170,7 @@ def _is_allowed(key: str, facts: Facts, declared: set[str], *, is_known: bool) -
 # Trace context
 
 
-def _trace_context(entry: Entry, _: Facts) -> Findings:
+def _check_trace_context(entry: Entry, _: Facts) -> Findings:
     return collect(
         [f"{path}.{key} must be a {key} as the W3C defines it and is {show(meta[key])}"]
         if not (isinstance(meta[key], str) and is_valid(meta[key]))
@@ -209,28 +209,28 @@ RULES = {
         property="every key of a _meta is a name, after a prefix of dotted labels if it has one",
         since="2025-06-18",
         topics=_TOPICS,
-        look=_grammar,
+        check=_check_keys,
         reason_if_unused=_NO_META,
     ),
     "BASE-29 meta-reserved-prefix": Rule(
         property="no key of a _meta has a reserved prefix unless the protocol defines it",
         since="2025-06-18",
         topics=_TOPICS,
-        look=_reserved,
+        check=_check_prefixes,
         reason_if_unused=_NO_META,
     ),
     "BASE-30 trace-context-format": Rule(
         property="every traceparent and tracestate in a _meta is as the W3C defines it",
         since="2026-07-28",
         topics=_TOPICS,
-        look=_trace_context,
+        check=_check_trace_context,
         reason_if_unused="no _meta of the server has a trace context",
     ),
     "BASE-31 extension-id-grammar": Rule(
         property="every extension that the server declares is named as prefix/name",
         since="2026-07-28",
         topics=("result:server/discover",),
-        look=_extension_names,
+        check=_check_extension_names,
         reason_if_unused="the server declared no extensions",
     ),
 }

@@ -14,7 +14,7 @@ from mcptest.rules.rule import (
     TASKS_EXTENSION,
     Latest,
     Rule,
-    Watch,
+    SessionCheck,
     is_number,
     members,
     show,
@@ -30,25 +30,30 @@ if TYPE_CHECKING:
     from mcptest.rules.rule import Entry, Facts, Findings, Members
 
     Remember = Callable[[Entry, Latest], None]
-    CheckWith = Callable[[Entry, Facts, Latest], Findings]
+    MemoryCheck = Callable[[Entry, Facts, Latest], Findings]
 
 __all__ = ["RULES"]
 
 
-class _ClientMemory(Watch):
-    """Remembers something of the requests of the client, and passes it to `check`."""
+class _ClientMemory(SessionCheck):
+    """Remembers something of the requests of the client, and passes it to `judge`."""
 
-    def __init__(self, remember: Remember, check: CheckWith) -> None:
+    def __init__(self, remember: Remember, judge: MemoryCheck) -> None:
         self._remember = remember
-        self._check = check
+        self._judge = judge
         self._kept = Latest()
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         if not entry.is_client:
-            return self._check(entry, facts, self._kept)
+            return self._judge(entry, facts, self._kept)
         if entry.kind == "request":
             self._remember(entry, self._kept)
         return None
+
+
+def _with_memory(remember: Remember, judge: MemoryCheck) -> Callable[[], SessionCheck]:
+    """The check of a rule that must know earlier requests of the client."""
+    return lambda: _ClientMemory(remember, judge)
 
 
 # Log messages
@@ -57,14 +62,14 @@ _MESSAGE = "notification:notifications/message"
 _UNDECLARED = "a log message came, and the server did not declare the capability logging"
 
 
-class _LoggingDeclared(Watch):
+class _LoggingDeclared(SessionCheck):
     """Log messages may come before the server has declared its capabilities."""
 
     def __init__(self) -> None:
         self._is_known = False
         self._is_waiting = False
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         if entry.kind == "result":
             self._is_known = True
             return None
@@ -124,7 +129,7 @@ _LOG_RULES = {
     "LOG-01 capability": Rule(
         property="a server that sends log messages declared the capability logging",
         topics=(_MESSAGE, "result:initialize", "result:server/discover"),
-        watch=_LoggingDeclared,
+        session_check=_LoggingDeclared,
         reason_if_unused="the server sent no log message, or never declared what it can do",
     ),
     "LOG-02 level-enum": Rule(
@@ -135,7 +140,7 @@ _LOG_RULES = {
         property="no log message comes for a request that set no log level",
         since="2026-07-28",
         topics=("client", _MESSAGE),
-        watch=lambda: _ClientMemory(_remember_log_level, _check_log_requested),
+        session_check=_with_memory(_remember_log_level, _check_log_requested),
         covers=("HTTP-40",),
         reason_if_unused=_NO_LOGS,
         reason_if_other_revision="no log levels in requests",
@@ -145,7 +150,7 @@ _LOG_RULES = {
         "asked for them",
         since="2026-07-28",
         topics=("client", _MESSAGE),
-        watch=lambda: _ClientMemory(_remember_log_level, _check_log_stream),
+        session_check=_with_memory(_remember_log_level, _check_log_stream),
         covers=("HTTP-40",),
         reason_if_unused="no log message came for a request that asked for them",
         reason_if_other_revision="no log levels in requests",
@@ -236,13 +241,13 @@ def _check_increasing(entry: Entry, _: Facts, last: Latest) -> Findings:
     ]
 
 
-class _ServerTokens(Watch):
+class _ServerTokens(SessionCheck):
     """Keeps the latest request of the server for each of its tokens."""
 
     def __init__(self) -> None:
         self._given = Latest()
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         meta = jsonrpc.meta_of(entry.message)
         if _TOKEN not in meta:
             return None
@@ -263,19 +268,19 @@ _PROGRESS_RULES = {
     "PROG-01 token-known": Rule(
         property="progress has a token that a request of the client gave, of the same type",
         topics=("client", _PROGRESS),
-        watch=lambda: _ClientMemory(_remember_token, _check_token),
+        session_check=_with_memory(_remember_token, _check_token),
         reason_if_unused=_NO_PROGRESS,
     ),
     "PROG-03 increasing": Rule(
         property="the progress of a token increases with each message",
         topics=("client", _PROGRESS),
-        watch=lambda: _ClientMemory(_forget_progress, _check_increasing),
+        session_check=_with_memory(_forget_progress, _check_increasing),
         reason_if_unused="the server sent progress less than twice for any token",
     ),
     "PROG-04 stops": Rule(
         property="no progress comes after the response to its request",
         topics=("client", _PROGRESS),
-        watch=lambda: _ClientMemory(_remember_token, _check_token_in_use),
+        session_check=_with_memory(_remember_token, _check_token_in_use),
         reason_if_unused="the server sent no progress for a request of the client",
     ),
     "PROG-05 numbers": Rule(
@@ -287,7 +292,7 @@ _PROGRESS_RULES = {
         "requests share one",
         until="2025-11-25",
         topics=("request",),
-        watch=_ServerTokens,
+        session_check=_ServerTokens,
         reason_if_unused="the server asked for no progress",
         reason_if_other_revision="no requests of the server's own",
     ),
@@ -328,21 +333,16 @@ def _stream_of(entry: Entry, listens: Latest) -> Any:
     return id if id is not None and _is_listen(id, listens) else None
 
 
-def _while_listening(check: CheckWith) -> Callable[[], Watch]:
-    """The start of a rule that must know who listens; it subscribes to `_LISTENING` as well."""
-    return lambda: _ClientMemory(_remember_listen, check)
-
-
-def _subscription_id(entry: Entry, _: Facts, listens: Latest) -> Findings:
+def _check_subscription_id(entry: Entry, _: Facts, listens: Latest) -> Findings:
     if entry.kind == "result":
         meta = members(entry.result.get("_meta"))
-        return _compare("result", meta, entry.message.get("id"))
+        return _check_listen_id("result", meta, entry.message.get("id"))
     if not listens:
         return None
     meta = jsonrpc.meta_of(entry.message)
     stream = _stream_of(entry, listens)
     if stream is not None:
-        return _compare("params", meta, stream)
+        return _check_listen_id("params", meta, stream)
     is_listen = META_SUBSCRIPTION in meta and _is_listen(meta[META_SUBSCRIPTION], listens)
     if is_listen is None:
         return None
@@ -354,7 +354,7 @@ def _subscription_id(entry: Entry, _: Facts, listens: Latest) -> Findings:
     ]
 
 
-def _compare(front: str, meta: Members, id: object) -> Findings:
+def _check_listen_id(front: str, meta: Members, id: object) -> Findings:
     if META_SUBSCRIPTION in meta and jsonrpc.id_key(meta[META_SUBSCRIPTION]) == jsonrpc.id_key(id):
         return ()
     found = show_member(meta, META_SUBSCRIPTION)
@@ -365,7 +365,7 @@ def _place(front: str) -> str:
     return f'{front}._meta["{META_SUBSCRIPTION}"]'
 
 
-def _no_request_scoped(entry: Entry, _: Facts, listens: Latest) -> Findings:
+def _check_not_request_scoped(entry: Entry, _: Facts, listens: Latest) -> Findings:
     if not listens:
         return None
     is_marked = META_SUBSCRIPTION in jsonrpc.meta_of(entry.message)
@@ -376,7 +376,7 @@ def _no_request_scoped(entry: Entry, _: Facts, listens: Latest) -> Findings:
     return None
 
 
-def _no_unsolicited(entry: Entry, _: Facts, listens: Latest) -> Findings:
+def _check_solicited(entry: Entry, _: Facts, listens: Latest) -> Findings:
     return () if listens else [f"{entry.method} came, and the client never asked to listen"]
 
 
@@ -388,7 +388,7 @@ _SUBSCRIPTION_RULES = {
         property="every message of a subscription carries the id of the request to listen",
         since="2026-07-28",
         topics=(_LISTENING, *_CHANGES, _ACKNOWLEDGED, "result:subscriptions/listen"),
-        watch=_while_listening(_subscription_id),
+        session_check=_with_memory(_remember_listen, _check_subscription_id),
         reason_if_unused=_NO_STREAM,
         reason_if_other_revision=_ELSEWHERE,
     ),
@@ -401,7 +401,7 @@ _SUBSCRIPTION_RULES = {
             _ACKNOWLEDGED,
             *(f"notification:{method}" for method in _REQUEST_SCOPED),
         ),
-        watch=_while_listening(_no_request_scoped),
+        session_check=_with_memory(_remember_listen, _check_not_request_scoped),
         covers=("HTTP-40", "LOG-06", "LOG-07"),
         reason_if_unused=_NO_STREAM,
         reason_if_other_revision=_ELSEWHERE,
@@ -410,7 +410,7 @@ _SUBSCRIPTION_RULES = {
         property="the server sends notifications of changes only after the client asked to listen",
         since="2026-07-28",
         topics=(_LISTENING, *_CHANGES),
-        watch=_while_listening(_no_unsolicited),
+        session_check=_with_memory(_remember_listen, _check_solicited),
         covers=("HTTP-40",),
         reason_if_unused="the server reported no change",
         reason_if_other_revision=_ELSEWHERE,
@@ -423,13 +423,13 @@ _SUBSCRIPTION_RULES = {
 _CANCELLED = "notification:notifications/cancelled"
 
 
-class _CancelsOwnRequests(Watch):
+class _CancelsOwnRequests(SessionCheck):
     """Keeps the requests of the server, answered ones too: an answer may cross the cancellation."""
 
     def __init__(self) -> None:
         self._asked = Latest()
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         if entry.kind == "request":
             self._asked.add(jsonrpc.id_key(entry.message.get("id")))
             return None
@@ -454,7 +454,7 @@ def _check_listen_cancelled(entry: Entry, facts: Facts, listens: Latest) -> Find
     return [f"params.requestId must be the id of a request to listen and is {found}"]
 
 
-class _StopsAfterCancellation(Watch):
+class _StopsAfterCancellation(SessionCheck):
     """Knows the requests that the client cancelled, and which of them the server knows of.
 
     Messages may cross. The server has read a cancellation for certain when it has answered a
@@ -469,7 +469,7 @@ class _StopsAfterCancellation(Watch):
         self._answered = 0
         self._now = 0
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         self._now += 1
         if entry.is_client:
             if entry.kind == "request":
@@ -487,9 +487,9 @@ class _StopsAfterCancellation(Watch):
                 self._answered, self._sent.get(jsonrpc.id_key(entry.message.get("id"))) or 0
             )
             return None
-        return self._check(entry, facts)
+        return self._check_progress(entry, facts)
 
-    def _check(self, entry: Entry, facts: Facts) -> Findings:
+    def _check_progress(self, entry: Entry, facts: Facts) -> Findings:
         token = entry.params.get(_TOKEN)
         found = None if token is None else self._cancelled.get(jsonrpc.id_key(token))
         # Messages on different streams have no order.
@@ -517,14 +517,14 @@ _CANCELLATION_RULES = {
         property="no progress comes for a request after the client has cancelled it",
         level="SHOULD",
         topics=("client", "result", "error", _PROGRESS),
-        watch=_StopsAfterCancellation,
+        session_check=_StopsAfterCancellation,
         reason_if_unused="no progress came for a request that the client cancelled",
     ),
     "CANC-04 server-cancels-own-only": Rule(
         property="the server cancels only requests of its own",
         until="2025-11-25",
         topics=("request", _CANCELLED),
-        watch=_CancelsOwnRequests,
+        session_check=_CancelsOwnRequests,
         reason_if_unused=_NOTHING,
         reason_if_other_revision="no requests of the server's own",
     ),
@@ -532,7 +532,7 @@ _CANCELLATION_RULES = {
         property="the server cancels only requests to listen",
         since="2026-07-28",
         topics=(_LISTENING, _CANCELLED),
-        watch=_while_listening(_check_listen_cancelled),
+        session_check=_with_memory(_remember_listen, _check_listen_cancelled),
         reason_if_unused=_NOTHING,
         reason_if_other_revision="no requests to listen",
     ),
@@ -542,7 +542,7 @@ _CANCELLATION_RULES = {
 # The extension for tasks
 
 
-def _declaring(entry: Entry, _: Facts) -> Findings:
+def _check_task_declared(entry: Entry, _: Facts) -> Findings:
     if entry.result.get("resultType") != "task" or entry.request is None:
         return None
     if is_declared(declared_in(entry.request), "extensions", TASKS_EXTENSION):
@@ -553,14 +553,14 @@ def _declaring(entry: Entry, _: Facts) -> Findings:
     ]
 
 
-class _QuietTasks(Watch):
+class _QuietTasks(SessionCheck):
     """Knows the progress tokens of requests that became tasks, and who listens to tasks."""
 
     def __init__(self) -> None:
         self._tokens = Latest()
         self._listens = Latest()
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         if entry.is_client:
             if entry.kind == "request" and members(entry.params.get("notifications")).get(
                 "taskIds"
@@ -598,7 +598,7 @@ RULES = {
         property="only a request that declared the extension for tasks is answered with one",
         since="2026-07-28",
         topics=("result",),
-        look=_declaring,
+        check=_check_task_declared,
         covers=("BASE-22",),
         reason_if_unused="no request was answered with a task",
         reason_if_other_revision="no extension for tasks",
@@ -612,7 +612,7 @@ RULES = {
             _PROGRESS,
             _MESSAGE,
         ),
-        watch=_QuietTasks,
+        session_check=_QuietTasks,
         covers=("LOG-06", "PROG-04", "SUB-05"),
         reason_if_unused="no request was answered with a task",
         reason_if_other_revision="no extension for tasks",

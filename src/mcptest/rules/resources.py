@@ -7,7 +7,7 @@ from mcptest.rules.content import (
     LISTED,
     base64_fault,
     complete_result,
-    each_block,
+    for_each_block,
     is_iso_date,
     is_media_type,
     listed_objects,
@@ -20,7 +20,7 @@ from mcptest.rules.content import (
 from mcptest.rules.rule import (
     Latest,
     Rule,
-    Watch,
+    SessionCheck,
     collect,
     is_number,
     limit,
@@ -55,13 +55,13 @@ def list_changed_rule(family: str) -> Rule:
         until="2025-11-25",
         must_since="2025-06-18",
         topics=(f"notification:{method}", "result:initialize"),
-        watch=lambda: _ListChanged(family),
+        session_check=lambda: _ListChanged(family),
         reason_if_unused=f"no {method} was sent, or what the server declared is not known",
         reason_if_other_revision="subscriptions instead",
     )
 
 
-class _ListChanged(Watch):
+class _ListChanged(SessionCheck):
     """Declared is what the answer to initialize says, or the capture when there is none."""
 
     def __init__(self, family: str) -> None:
@@ -69,7 +69,7 @@ class _ListChanged(Watch):
         self._is_known = False
         self._has_early = False
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         if entry.kind == "result":
             self._is_known = True
             return None
@@ -97,7 +97,7 @@ _MAX_NAMES = 10_000
 _MAX_WALKS = 20
 
 
-class ListedOnce(Watch):
+class ListedOnce(SessionCheck):
     """No two objects of a list have the same `member`, on one page or over several.
 
     A list is read from page to page by its cursors, and several reads may be under way. So each
@@ -109,7 +109,7 @@ class ListedOnce(Watch):
         self._member = member
         self._walks: dict[str, Walk] = {}
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         cursor = entry.request_params.get("cursor")
         cursor = cursor if isinstance(cursor, str) else None
         walk = self._walk(cursor, entry.result.get("nextCursor"))
@@ -141,13 +141,13 @@ class ListedOnce(Watch):
 # Caching
 
 
-class _OneScope(Watch):
+class _OneScope(SessionCheck):
     """Knows the scope of the page that gave each cursor, None when pages disagree about it."""
 
     def __init__(self) -> None:
         self._scopes = Latest()
 
-    def see(self, entry: Entry, _: Facts) -> Findings:
+    def check(self, entry: Entry, _: Facts) -> Findings:
         scope, cursor = entry.result.get("cacheScope"), entry.request_params.get("cursor")
         if not isinstance(scope, str):
             return None
@@ -167,7 +167,7 @@ class _OneScope(Watch):
         ]
 
 
-def _no_hints(entry: Entry, _: Facts) -> Findings:
+def _check_no_hints(entry: Entry, _: Facts) -> Findings:
     if entry.result.get("resultType") != "input_required":
         return None
     return [
@@ -207,7 +207,7 @@ _LIST_RULES = {
         property="all pages of one list have the same cacheScope",
         since="2026-07-28",
         topics=tuple(f"result:{method}" for method in LISTED),
-        watch=_OneScope,
+        session_check=_OneScope,
         reason_if_unused="of no list were two pages read",
         reason_if_other_revision=_NO_HINTS,
     ),
@@ -215,7 +215,7 @@ _LIST_RULES = {
         property="a result that requires input has no hints for caching",
         since="2026-07-28",
         topics=tuple(f"result:{method}" for method in INPUT_METHODS),
-        look=_no_hints,
+        check=_check_no_hints,
         reason_if_unused="no result says that input is required",
         reason_if_other_revision=_NO_HINTS,
     ),
@@ -225,18 +225,18 @@ _LIST_RULES = {
 # Resources
 
 
-class _Uris(Watch):
+class _Uris(SessionCheck):
     """Every uri must be one, and in the list of resources none may occur twice."""
 
     def __init__(self) -> None:
         self._listed = ListedOnce("uri")
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         if faults := shape_faults(entry, facts, "RES-03"):
             return faults
         if entry.method == "resources/list":
             holders = listed_objects(entry, facts)
-            repeated = self._listed.see(entry, facts) if holders else None
+            repeated = self._listed.check(entry, facts) if holders else None
         else:
             links = result_blocks(entry, facts, "resource_link")
             holders, repeated = [*links, *result_contents(entry, facts)], None
@@ -248,7 +248,7 @@ class _Uris(Watch):
         return collect([wrong if holders else None, repeated])
 
 
-def _templates(entry: Entry, facts: Facts) -> Findings:
+def _check_templates(entry: Entry, facts: Facts) -> Findings:
     listed = listed_objects(entry, facts)
     wrong = (
         f"{path}.uriTemplate must be a URI template and is {show(template)}: {reason}"
@@ -259,7 +259,7 @@ def _templates(entry: Entry, facts: Facts) -> Findings:
     return limit(wrong) if listed else None
 
 
-def _blobs(entry: Entry, facts: Facts) -> Findings:
+def _check_blobs(entry: Entry, facts: Facts) -> Findings:
     return collect(
         [f"{path}.blob must be base64: {reason}"] if (reason := base64_fault(blob)) else []
         for path, contents in result_contents(entry, facts)
@@ -267,7 +267,7 @@ def _blobs(entry: Entry, facts: Facts) -> Findings:
     )
 
 
-def _annotations(entry: Entry, facts: Facts) -> Findings:
+def _check_annotations(entry: Entry, facts: Facts) -> Findings:
     holders = listed_objects if entry.method in LISTED else result_blocks
     has_dates = facts.oldest >= "2025-06-18"
     return collect(
@@ -296,13 +296,13 @@ _RESOURCE_RULES = {
     "RES-03 uri-valid": Rule(
         property="the uris of resources are URIs, and no two listed resources share one",
         topics=SHAPE_TOPICS,
-        watch=_Uris,
+        session_check=_Uris,
         reason_if_unused="no resource was listed, linked or embedded",
     ),
     "RES-04 template-valid": Rule(
         property="every uriTemplate is a URI template (RFC 6570)",
         topics=("result:resources/templates/list",),
-        look=_templates,
+        check=_check_templates,
         reason_if_unused="no template was listed",
     ),
     "RES-05 read-shape": Rule(
@@ -311,13 +311,13 @@ _RESOURCE_RULES = {
     ),
     "RES-06 blob-base64": Rule(
         property="the blobs of resources are base64",
-        look=_blobs,
+        check=_check_blobs,
         reason_if_unused="no resource came with a blob",
     ),
     "RES-12 size-annotations": Rule(
         property="sizes are integers, priorities are from 0 to 1, audiences are user or "
         "assistant, and dates are ISO 8601",
-        look=_annotations,
+        check=_check_annotations,
         reason_if_unused="nothing came with a size or with annotations",
     ),
     "RES-14 list-changed-declared": list_changed_rule("resources"),
@@ -327,7 +327,7 @@ _RESOURCE_RULES = {
 # Prompts
 
 
-def _media(path: str, block: Members) -> Iterator[str]:
+def _prompt_media_faults(path: str, block: Members) -> Iterator[str]:
     yield from media_faults(path, block)
     kind = block.get("mimeType")
     if isinstance(kind, str) and not is_media_type(kind):
@@ -340,7 +340,7 @@ _MAX_VALUES = 100
 _PATH = "result.completion"
 
 
-def _max_values(entry: Entry, facts: Facts) -> Findings:
+def _check_count(entry: Entry, facts: Facts) -> Findings:
     values = members(complete_result(entry, facts).get("completion")).get("values")
     if not isinstance(values, list):
         return None
@@ -349,7 +349,7 @@ def _max_values(entry: Entry, facts: Facts) -> Findings:
     return [f"{_PATH}.values must have at most {_MAX_VALUES} values and has {len(values):,}"]
 
 
-def _has_more(entry: Entry, facts: Facts) -> Findings:
+def _check_has_more(entry: Entry, facts: Facts) -> Findings:
     completion = members(complete_result(entry, facts).get("completion"))
     values = completion.get("values")
     total: Any = completion.get("total")
@@ -379,14 +379,14 @@ RULES = {
     "PROMPT-05 image-base64-mime": Rule(
         property="images in prompts are base64 and name a media type",
         topics=("result:prompts/get",),
-        look=each_block(("image",), _media),
+        check=for_each_block(("image",), _prompt_media_faults),
         reason_if_unused="no prompt has an image",
     ),
     "PROMPT-06 audio-base64-mime": Rule(
         property="audio in prompts is base64 and names a media type",
         since="2025-03-26",
         topics=("result:prompts/get",),
-        look=each_block(("audio",), _media),
+        check=for_each_block(("audio",), _prompt_media_faults),
         reason_if_unused="no prompt has audio",
         reason_if_other_revision="no audio",
     ),
@@ -398,7 +398,7 @@ RULES = {
     "COMP-02 max-100": Rule(
         property="a completion has at most 100 values",
         topics=_COMPLETIONS,
-        look=_max_values,
+        check=_check_count,
         reason_if_unused="no completion was answered with values",
     ),
     "COMP-03 shape": Rule(
@@ -409,7 +409,7 @@ RULES = {
         property="a completion whose total is greater than its values says that there are more",
         level="SHOULD",
         topics=_COMPLETIONS,
-        look=_has_more,
+        check=_check_has_more,
         reason_if_unused="no completion names a total",
     ),
 }

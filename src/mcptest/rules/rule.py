@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     # Sentences about what is wrong; None when there was nothing to judge.
     Findings = Sequence[str] | None
-    Look = Callable[["Entry", "Facts"], Findings]
+    EntryCheck = Callable[["Entry", "Facts"], Findings]
     Listed = TypeVar("Listed", bound="Requirement")
 
 __all__ = [
@@ -42,7 +42,7 @@ __all__ = [
     "Latest",
     "Requirement",
     "Rule",
-    "Watch",
+    "SessionCheck",
     "category_of",
     "collect",
     "family_of",
@@ -145,14 +145,14 @@ class Rule(Requirement):
     one side sends, "client:METHOD", "noise"; "request", "notification", "result", "error" and
     "malformed" for what the server sends of that kind, "result:tools/list" for one method.
 
-    A rule that judges each entry on its own has a function `look`. One that remembers something
-    has `watch`, which makes a `Watch` for each session. A rule that rows of `shape_table` name
-    checks the shape of a message before it calls `look`, which it need not have; its topics are
-    then all messages in the table.
+    A rule that judges each entry on its own has a function `check`. One that remembers something
+    has `session_check`, which makes a `SessionCheck` for each session. A rule that the table in
+    `shapes` names judges the shape of a message first, and calls `check`, if it has one, only when
+    the shape is right; without topics of its own it gets all messages in the table.
 
     `covers` are more general rules that break in the same message for the same reason. What they
     find in a message in which this rule finds something is not reported again. It must be a
-    mistake of at least the level of theirs. (Rows of `shape_table` need no such list: each
+    mistake of at least the level of theirs. (The table in `shapes` needs no such list: each
     mistake has one rule there.)
 
     `reason_if_unused` is reported when there was nothing to judge, `reason_if_other_revision` for
@@ -160,8 +160,8 @@ class Rule(Requirement):
     """
 
     topics: tuple[str, ...] = ()
-    look: Look | None = None
-    watch: Callable[[], Watch] | None = None
+    check: EntryCheck | None = None
+    session_check: Callable[[], SessionCheck] | None = None
     covers: tuple[str, ...] = ()
     reason_if_unused: str = "nothing in this session is subject to it"
     reason_if_other_revision: str = ""
@@ -171,10 +171,10 @@ def category_of(rule: Rule) -> str:
     return CATEGORIES.get(rule.id) or CATEGORIES[family_of(rule.id)]
 
 
-class Watch:
+class SessionCheck:
     """Judges one session by one rule: gets each entry it subscribes to, and then the end."""
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         return None
 
     def end(self, facts: Facts) -> Findings:
@@ -344,12 +344,12 @@ class Facts:
     is what the capture has for it, None when the session never completed a handshake.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, label: str = "", transport: str = "") -> None:
         self.version = ""
         self.oldest, self.newest = HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1]
         self.block: object = None
-        self.label = ""
-        self.transport = ""
+        self.label = label
+        self.transport = transport
         self.exit_status = ""
         self.ended_by = ""
         self.is_stderr_utf8: bool | None = None
@@ -456,11 +456,12 @@ class Facts:
     def close(self, entry: Entry) -> None:
         """Close the request that this answers, after it has been judged."""
         if entry.kind in ("result", "error") and isinstance(entry.message, dict):
-            held = self.server_open if entry.is_client else self.open
+            requests = self.server_open if entry.is_client else self.open
             key = jsonrpc.id_key(entry.message.get("id"))
-            if key not in held and entry.message.get("id") is None and len(held) == 1:
-                key = next(iter(held))
-            held.pop(key, None)
+            if key not in requests and entry.message.get("id") is None and len(requests) == 1:
+                # The same request as in `Scorer.make_entry`.
+                key = next(iter(requests))
+            requests.pop(key, None)
 
     def _agree_on(self, version: object) -> None:
         if isinstance(version, str) and version in REVISIONS and version != self.version:

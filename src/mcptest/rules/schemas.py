@@ -187,10 +187,10 @@ _TWICE = frozenset(["unevaluatedItems", "unevaluatedProperties"])
 
 def is_plainly_valid(schema: Members, value: object) -> bool:
     """True if a value is valid beyond doubt; False if it is not, or if that is not plain."""
-    return _Plain(schema).accepts(schema, value, 0)
+    return _PlainValidator(schema).accepts(schema, value, 0)
 
 
-class _Plain:
+class _PlainValidator:
     """Knows the keywords that nearly every schema is made of, and gives up at any other."""
 
     def __init__(self, root: Members) -> None:
@@ -203,9 +203,9 @@ class _Plain:
             return False
         if not isinstance(schema, dict):
             return schema is True
-        return all(self._keyword(name, schema, value, depth + 1) for name in schema)
+        return all(self._meets(name, schema, value, depth + 1) for name in schema)
 
-    def _keyword(self, name: str, schema: Members, value: Any, depth: int) -> bool:
+    def _meets(self, name: str, schema: Members, value: Any, depth: int) -> bool:
         if name in _NOT_RESTRICTING or name.startswith("x-"):
             return True
         wanted = schema[name]
@@ -215,7 +215,7 @@ class _Plain:
                 type(value) in _TYPES.get(kind, ()) for kind in kinds if isinstance(kind, str)
             )
         if name == "$ref":
-            target = _target(self._root, wanted)
+            target = _resolve_reference(self._root, wanted)
             return target is not None and self.accepts(target, value, depth)
         if name in ("anyOf", "allOf"):
             looked = any if name == "anyOf" else all
@@ -225,9 +225,9 @@ class _Plain:
         if name in ("enum", "const"):
             allowed = wanted if name == "enum" else [wanted]
             return isinstance(value, str) and isinstance(allowed, list) and value in allowed
-        return self._inner(name, schema, value, depth)
+        return self._meets_inner(name, schema, value, depth)
 
-    def _inner(self, name: str, schema: Members, value: Any, depth: int) -> bool:
+    def _meets_inner(self, name: str, schema: Members, value: Any, depth: int) -> bool:
         wanted = schema[name]
         if name == "items" and "prefixItems" not in schema:
             return not isinstance(value, list) or all(
@@ -259,7 +259,7 @@ def is_affordable(schema: Members, value: object) -> bool:
     if "draft-04" in str(schema.get("$schema")):
         return False
     parts = _Parts(schema).count(schema, 0)
-    return parts <= _MAX_PARTS and parts * _size(value) <= _MAX_WORK
+    return parts <= _MAX_PARTS and parts * _count_values(value) <= _MAX_WORK
 
 
 class _Parts:
@@ -280,12 +280,12 @@ class _Parts:
             if _UNFOLLOWED.intersection(node) or ("$id" in node and node is not self._root):
                 return _ENDLESS
             if "$ref" in node:
-                count += self._behind(node["$ref"], depth)
+                count += self._count_target(node["$ref"], depth)
             count *= 2 if _TWICE.intersection(node) else 1
         return min(count, _ENDLESS)
 
-    def _behind(self, reference: object, depth: int) -> int:
-        target = _target(self._root, reference)
+    def _count_target(self, reference: object, depth: int) -> int:
+        target = _resolve_reference(self._root, reference)
         if target is None or not isinstance(reference, str):
             return _ENDLESS
         if reference not in self._referred:
@@ -295,7 +295,7 @@ class _Parts:
         return self._referred[reference]
 
 
-def _size(value: object) -> int:
+def _count_values(value: object) -> int:
     count, waiting = 0, [value]
     while waiting and count <= _MAX_WORK:
         node = waiting.pop()
@@ -309,7 +309,7 @@ def _size(value: object) -> int:
     return count
 
 
-def _target(root: Members, reference: object) -> object:
+def _resolve_reference(root: Members, reference: object) -> object:
     """What a reference inside a schema refers to, None when that is not known here."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return root if reference == "#" else None

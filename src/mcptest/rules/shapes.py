@@ -27,7 +27,7 @@ from functools import cache
 from mcptest.core.text import render_trail, shorten
 from mcptest.core.value_class import Record
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.rule import MAX_SENTENCES, Rule, Watch, collect, is_number, show
+from mcptest.rules.rule import MAX_SENTENCES, Rule, SessionCheck, collect, is_number, show
 from mcptest.rules.schemas import describe_schema_error
 
 TYPE_CHECKING = False
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.text import Trail
-    from mcptest.rules.rule import Entry, Facts, Findings, Look
+    from mcptest.rules.rule import Entry, EntryCheck, Facts, Findings
 
     # Sentences by the rule they break; a rule that was checked and kept has an empty list.
     Faults = dict[str, list[str]]
     # Checks a value at a path. Mistakes in the value itself break the first rule, mistakes
     # inside it the second one, when that is not "".
-    Check = Callable[[Any, Trail, str, str, Faults], None]
+    ValueCheck = Callable[[Any, Trail, str, str, Faults], None]
 
 __all__ = [
     "MESSAGES",
@@ -461,17 +461,17 @@ _RULES_IN_TABLE = {_GENERAL} | {
 
 def with_shape(rule: Rule) -> Rule:
     """The rule; if rows of the table name it, it judges only messages of the right shape."""
-    if rule.watch or rule.id not in _RULES_IN_TABLE:
+    if rule.session_check or rule.id not in _RULES_IN_TABLE:
         return rule
-    return rule.but(topics=rule.topics or SHAPE_TOPICS, look=by_shape(rule.id, rule.look))
+    return rule.but(topics=rule.topics or SHAPE_TOPICS, check=by_shape(rule.id, rule.check))
 
 
-def by_shape(id: str, look: Look | None = None) -> Look:
-    """The check of a rule that rows of the table name; `look` judges messages that pass it."""
+def by_shape(id: str, check: EntryCheck | None = None) -> EntryCheck:
+    """The check of a rule that rows of the table name; `check` judges messages that pass it."""
 
     def judge(entry: Entry, facts: Facts) -> Findings:
         faults = shape_faults(entry, facts, id)
-        return look(entry, facts) if look and not faults else faults
+        return check(entry, facts) if check and not faults else faults
 
     return judge
 
@@ -489,12 +489,12 @@ def _check_message(entry: Entry, facts: Facts) -> Faults:
         if facts.oldest <= version <= facts.newest:
             faults = _check_at(entry, version)
             # Before a version is agreed on, it is enough to be right in one of them.
-            if faults is not None and (best is None or _count(faults) < _count(best)):
+            if faults is not None and (best is None or _count_faults(faults) < _count_faults(best)):
                 best = faults
     return best or {}
 
 
-def _count(faults: Faults) -> int:
+def _count_faults(faults: Faults) -> int:
     return sum(map(len, faults.values()))
 
 
@@ -507,7 +507,7 @@ def _check_at(entry: Entry, version: str) -> Faults | None:
     faults: Faults = {_GENERAL: []}
     if member not in entry.message:
         if shape == row.type:
-            _add(faults, row.rule or _GENERAL, (None, member), "an object", "missing")
+            _add_fault(faults, row.rule or _GENERAL, (None, member), "an object", "missing")
         return faults
     value = entry.message[member]
     if member == "result":
@@ -515,7 +515,7 @@ def _check_at(entry: Entry, version: str) -> Faults | None:
             # Every result must be an object, with a shape or without: that is BASE-10.
             return None
         shape = _result_shape(shape, version, entry)
-    _check_for(shape, version)(value, (None, member), row.rule or _GENERAL, "", faults)
+    _make_check(shape, version)(value, (None, member), row.rule or _GENERAL, "", faults)
     return faults
 
 
@@ -533,15 +533,15 @@ def _result_shape(shape: str, version: str, entry: Entry) -> str:
 def check_shape(shape: str, version: str, value: object, path: Trail) -> Faults:
     """What is wrong with a value that must have a shape, in a revision."""
     faults: Faults = {}
-    _check_for(shape, version)(value, path, _GENERAL, "", faults)
+    _make_check(shape, version)(value, path, _GENERAL, "", faults)
     return faults
 
 
 # Values
 
 
-def _add(faults: Faults, rule: str, path: Trail, wanted: str, found: str) -> None:
-    if _count(faults) < MAX_SENTENCES:
+def _add_fault(faults: Faults, rule: str, path: Trail, wanted: str, found: str) -> None:
+    if _count_faults(faults) < MAX_SENTENCES:
         place = shorten(render_trail(path), _MAX_PATH)
         faults.setdefault(rule, []).append(f"{place} must be {wanted} and is {found}")
 
@@ -568,54 +568,58 @@ _BASIC: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 @cache
-def _check_for(type_: str, version: str) -> Check:
+def _make_check(type_: str, version: str) -> ValueCheck:
     if "|" in type_:
-        return _either(type_.split("|"), version)
+        return _make_union_check(type_.split("|"), version)
     if type_ in _BASIC:
-        return _simple(*_BASIC[type_])
+        return _make_simple_check(*_BASIC[type_])
     if type_[0] == "=":
         words = type_[1:].split(",")
-        return _simple(_one_of(words), lambda value: type(value) is str and value in words)
+        return _make_simple_check(
+            _describe_words(words), lambda value: type(value) is str and value in words
+        )
     if type_[0] == "[":
-        return _every("an array", list, enumerate, _check_for(type_[1:-1], version))
+        return _make_items_check("an array", list, enumerate, _make_check(type_[1:-1], version))
     if type_[0] == "{":
-        return _every("an object", dict, dict.items, _check_for(type_[1:-1], version))
+        return _make_items_check("an object", dict, dict.items, _make_check(type_[1:-1], version))
     if SHAPES[type_][0].startswith("by "):
-        return _choice(SHAPES[type_], version)
-    return _members(type_, version)
+        return _make_choice_check(SHAPES[type_], version)
+    return _make_members_check(type_, version)
 
 
-def _simple(wanted: str, test: Callable[[Any], bool]) -> Check:
+def _make_simple_check(wanted: str, test: Callable[[Any], bool]) -> ValueCheck:
     def check(value: Any, path: Trail, rule: str, _: str, faults: Faults) -> None:
         if not test(value):
-            _add(faults, rule, path, wanted, show(value))
+            _add_fault(faults, rule, path, wanted, show(value))
 
     return check
 
 
-def _one_of(words: list[str]) -> str:
+def _describe_words(words: list[str]) -> str:
     quoted = [f'"{word}"' for word in words]
     return f"one of {', '.join(quoted)}" if len(quoted) > 1 else quoted[0]
 
 
-def _every(wanted: str, kind: type, items: Callable[[Any], Any], inner: Check) -> Check:
+def _make_items_check(
+    wanted: str, kind: type, items: Callable[[Any], Any], inner: ValueCheck
+) -> ValueCheck:
     def check(value: Any, path: Trail, rule: str, within: str, faults: Faults) -> None:
         if type(value) is not kind:
-            _add(faults, rule, path, wanted, show(value))
+            _add_fault(faults, rule, path, wanted, show(value))
             return
         for step, each in items(value):
             inner(each, (path, step), within or rule, within, faults)
-            if _count(faults) >= MAX_SENTENCES:
+            if _count_faults(faults) >= MAX_SENTENCES:
                 return
 
     return check
 
 
-def _either(types: list[str], version: str) -> Check:
+def _make_union_check(types: list[str], version: str) -> ValueCheck:
     first, *others = types
     kinds = {"[": list, "n": type(None)}
-    checks = {kinds[other[0]]: _check_for(other, version) for other in others}
-    usual = _check_for(first, version)
+    checks = {kinds[other[0]]: _make_check(other, version) for other in others}
+    usual = _make_check(first, version)
 
     def check(value: Any, path: Trail, rule: str, within: str, faults: Faults) -> None:
         checks.get(type(value), usual)(value, path, rule, within, faults)
@@ -623,18 +627,18 @@ def _either(types: list[str], version: str) -> Check:
     return check
 
 
-def _choice(rows: tuple[str, ...], version: str) -> Check:
+def _make_choice_check(rows: tuple[str, ...], version: str) -> ValueCheck:
     head, *_ = rows_at(rows[:1], "")
     member, _, usual = head.type.partition("=")
     choices = {
-        row.name: (_check_for(row.type, version), row.within) for row in rows_at(rows[1:], version)
+        row.name: (_make_check(row.type, version), row.within) for row in rows_at(rows[1:], version)
     }
     newer = {row.name: row.since for row in rows_at(rows[1:], "") if row.since > version}
-    wanted = _one_of(list(choices))
+    wanted = _describe_words(list(choices))
 
     def check(value: Any, path: Trail, rule: str, within: str, faults: Faults) -> None:
         if type(value) is not dict:
-            _add(faults, rule, path, "an object", show(value))
+            _add_fault(faults, rule, path, "an object", show(value))
             return
         word_rule = head.rule or within or rule
         faults.setdefault(word_rule, [])
@@ -647,13 +651,13 @@ def _choice(rows: tuple[str, ...], version: str) -> Check:
             found = show(word) if member in value else "missing"
             if name in newer:
                 found += f", which is new in {newer[name]}"
-            _add(faults, word_rule, (path, member), wanted, found)
+            _add_fault(faults, word_rule, (path, member), wanted, found)
 
     return check
 
 
-def _members(shape: str, version: str) -> Check:
-    rows = [(row, _check_for(row.type, version)) for row in _flat_rows(shape, version)]
+def _make_members_check(shape: str, version: str) -> ValueCheck:
+    rows = [(row, _make_check(row.type, version)) for row in _rows_of(shape, version)]
     single = [
         (row, row.name.removesuffix("?"), row.name[-1] != "?", row.type[0] in "[{", check)
         for row, check in rows
@@ -663,14 +667,14 @@ def _members(shape: str, version: str) -> Check:
 
     def check(value: Any, path: Trail, rule: str, within: str, faults: Faults) -> None:
         if type(value) is not dict:
-            _add(faults, rule, path, "an object", show(value))
+            _add_fault(faults, rule, path, "an object", show(value))
             return
         for row, name, is_needed, is_collection, inner in single:
             if name not in value and not is_needed:
                 continue
             row_rule = row.rule or within or _GENERAL
             if name not in value:
-                _add(faults, row_rule, (path, name), _describe(row.type), "missing")
+                _add_fault(faults, row_rule, (path, name), _describe_type(row.type), "missing")
                 continue
             # An empty collection shows nothing of what is in it.
             if value[name] or not is_collection:
@@ -685,41 +689,41 @@ def _members(shape: str, version: str) -> Check:
             has_both = all(type(value.get(name)) is str for name in names)
             if has_none or (has_both and "^" in row.name):
                 found = f"an object with {'neither' if has_none else 'both'}"
-                _add(faults, row_rule, path, f"an object with {' or '.join(names)}", found)
+                _add_fault(faults, row_rule, path, f"an object with {' or '.join(names)}", found)
 
     return check
 
 
-def _flat_rows(shape: str, version: str) -> Iterator[Row]:
+def _rows_of(shape: str, version: str) -> Iterator[Row]:
     for row in rows_at(SHAPES[shape], version):
         if row.type[0] == "+":
-            yield from _flat_rows(row.type[1:], version)
+            yield from _rows_of(row.type[1:], version)
         else:
             yield row
 
 
-def _describe(type_: str) -> str:
+def _describe_type(type_: str) -> str:
     """What a member that is missing must be."""
     if type_ in _BASIC:
         return _BASIC[type_][0]
     if "|" in type_:
-        return " or ".join(map(_describe, type_.split("|")))
+        return " or ".join(map(_describe_type, type_.split("|")))
     if type_[0] == "=":
-        return _one_of(type_[1:].split(","))
+        return _describe_words(type_[1:].split(","))
     return "an array" if type_[0] == "[" else "an object"
 
 
 # The schemas of tools
 
 
-class _Schemas(Watch):
+class _Schemas(SessionCheck):
     """Judges the schemas of tools; a list that is the same as before is not judged again."""
 
     def __init__(self) -> None:
         self._tools: list[Any] = []
         self._findings: Findings = None
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         tools = entry.result.get("tools")
         if not isinstance(tools, list):
             return None
@@ -736,7 +740,9 @@ def _schema_errors(tools: list[Any], facts: Facts) -> Iterator[Findings]:
                 continue
             path = (((None, "result"), "tools"), index), member
             is_free = member == "outputSchema" and facts.is_stateless
-            if not is_free and _count(check_shape("ObjectSchema", facts.newest, schema, path)):
+            if not is_free and _count_faults(
+                check_shape("ObjectSchema", facts.newest, schema, path)
+            ):
                 # TOOL-04 or TOOL-10 reports it.
                 continue
             error = describe_schema_error(schema)
@@ -757,7 +763,7 @@ RULES = {
         "JSON Schema 2020-12",
         topics=("result:tools/list",),
         since="2025-11-25",
-        watch=_Schemas,
+        session_check=_Schemas,
         reason_if_unused="no tool with a schema in a known dialect was listed",
         reason_if_other_revision="no default dialect for schemas",
     ),

@@ -6,13 +6,13 @@ import json
 
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import list_names
-from mcptest.rules.rule import Rule, Watch, show
+from mcptest.rules.rule import Rule, SessionCheck, show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcptest.rules.rule import Entry, Facts, Findings, Look
+    from mcptest.rules.rule import Entry, EntryCheck, Facts, Findings
 
 __all__ = ["RULES"]
 
@@ -24,22 +24,22 @@ _MAX_HELD = 20
 _MAX_NAMED = 3
 
 
-class _StdioOnly(Watch):
+class _StdioOnly(SessionCheck):
     """Judges sessions over stdio only.
 
     A capture may name its transport after its exchanges, so findings in messages are kept until
     the end unless its label names it. Noise is recorded only over stdio.
     """
 
-    def __init__(self, judge: Look | Watch) -> None:
-        self._look = judge.see if isinstance(judge, Watch) else judge
-        self._at_end = judge.end if isinstance(judge, Watch) else None
+    def __init__(self, judge: EntryCheck | SessionCheck) -> None:
+        self._judge = judge.check if isinstance(judge, SessionCheck) else judge
+        self._at_end = judge.end if isinstance(judge, SessionCheck) else None
         self._held: list[str] | None = None
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         if facts.transport and not facts.is_stdio:
             return None
-        findings = self._look(entry, facts)
+        findings = self._judge(entry, facts)
         if findings is None or facts.transport or facts.is_stdio or entry.kind == "noise":
             return findings
         self._held = [*(self._held or ()), *findings][:_MAX_HELD]
@@ -52,16 +52,16 @@ class _StdioOnly(Watch):
         return self._held if more is None else [*(self._held or ()), *more]
 
 
-class _StdoutPure(Watch):
+class _StdoutPure(SessionCheck):
     """Reports lines that are not messages, except those that STDIO-02 joins to a message."""
 
     def __init__(self) -> None:
         self._joined = _OnOneLine()
         self._waiting: list[str] = []
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
+    def check(self, entry: Entry, facts: Facts) -> Findings:
         findings = _check_message(entry, facts)
-        if self._joined.see(entry, facts):
+        if self._joined.check(entry, facts):
             self._waiting = []
             return ()
         self._waiting += findings
@@ -85,7 +85,7 @@ def _check_message(entry: Entry, _: Facts) -> Sequence[str]:
     return ()
 
 
-class _OnOneLine(Watch):
+class _OnOneLine(SessionCheck):
     """Joins lines that are not messages and tries to parse them as one."""
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class _OnOneLine(Watch):
         self._chars = 0
         self._depth = 0
 
-    def see(self, entry: Entry, _: Facts) -> Findings:
+    def check(self, entry: Entry, _: Facts) -> Findings:
         line = _line_of(entry)
         if line is None:
             self._reset()
@@ -175,7 +175,7 @@ def _check_no_request(entry: Entry, _: Facts) -> Findings:
     return [f"the server sent the request {show(entry.method)}; it may only answer and notify"]
 
 
-class _StderrUtf8(Watch):
+class _StderrUtf8(SessionCheck):
     """Any output on stderr is allowed, if it is UTF-8."""
 
     def end(self, facts: Facts) -> Findings:
@@ -184,7 +184,7 @@ class _StderrUtf8(Watch):
         return () if facts.is_stderr_utf8 else ["what the server wrote to stderr is not UTF-8"]
 
 
-class _ExitOnEndOfInput(Watch):
+class _ExitOnEndOfInput(SessionCheck):
     """The end of the session shows whether SIGTERM or SIGKILL was needed."""
 
     def end(self, facts: Facts) -> Findings:
@@ -204,19 +204,19 @@ RULES = {
     "STDIO-01 stdout-pure": Rule(
         property="every line that the server writes to its standard output is a message",
         topics=("noise", "server"),
-        watch=lambda: _StdioOnly(_StdoutPure()),
+        session_check=lambda: _StdioOnly(_StdoutPure()),
         reason_if_unused=_NOTHING,
     ),
     "STDIO-02 one-line-per-message": Rule(
         property="no message is spread over several lines",
         topics=("noise", "server"),
-        watch=lambda: _StdioOnly(_OnOneLine()),
+        session_check=lambda: _StdioOnly(_OnOneLine()),
         reason_if_unused=_NOTHING,
     ),
     "STDIO-03 newline-terminated": Rule(
         property="every message ends with a newline",
         topics=("noise", "server"),
-        watch=lambda: _StdioOnly(_check_newline),
+        session_check=lambda: _StdioOnly(_check_newline),
         covers=("STDIO-01",),
         reason_if_unused=_NOTHING,
     ),
@@ -224,7 +224,7 @@ RULES = {
         property="over stdio the server sends no requests of its own",
         since="2026-07-28",
         topics=("server",),
-        watch=lambda: _StdioOnly(_check_no_request),
+        session_check=lambda: _StdioOnly(_check_no_request),
         covers=("BASE-36", "ELIC-01", "ELIC-02", "ROOT-01", "SAMP-01"),
         reason_if_unused=_NOTHING,
         reason_if_other_revision="requests of the server",
@@ -233,14 +233,14 @@ RULES = {
         property="what the server writes to its standard error is UTF-8",
         level="SHOULD",
         topics=(),
-        watch=_StderrUtf8,
+        session_check=_StderrUtf8,
         reason_if_unused="nothing is known of what the server wrote to its standard error",
     ),
     "STDIO-10 exit-on-eof": Rule(
         property="the server exits when its input ends, also if it waits for answers of the client",
         level="SHOULD",
         topics=(),
-        watch=_ExitOnEndOfInput,
+        session_check=_ExitOnEndOfInput,
         reason_if_unused="it is not known that the server exited after the end of its input",
     ),
 }

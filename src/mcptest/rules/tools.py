@@ -11,12 +11,21 @@ from mcptest.rules.client_requests import is_declared
 from mcptest.rules.content import (
     LISTED,
     complete_result,
-    each_block,
+    for_each_block,
     listed_objects,
     media_faults,
 )
 from mcptest.rules.resources import ListedOnce, list_changed_rule
-from mcptest.rules.rule import META_SERVER_INFO, Rule, Watch, collect, limit, members, objects, show
+from mcptest.rules.rule import (
+    META_SERVER_INFO,
+    Rule,
+    SessionCheck,
+    collect,
+    limit,
+    members,
+    objects,
+    show,
+)
 from mcptest.rules.schemas import is_affordable, is_plainly_valid, make_validator
 
 TYPE_CHECKING = False
@@ -35,7 +44,7 @@ _MAX_NAME_CHARS = 128
 _IN_NAMES = frozenset("_.-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
-def _name_charset(entry: Entry, facts: Facts) -> Findings:
+def _check_names(entry: Entry, facts: Facts) -> Findings:
     faults: list[str] | None = None
     for path, tool in listed_objects(entry, facts):
         name = tool.get("name")
@@ -51,7 +60,7 @@ def _name_charset(entry: Entry, facts: Facts) -> Findings:
     return None if faults is None else limit(faults)
 
 
-def _icons(entry: Entry, facts: Facts) -> Findings:
+def _check_icons(entry: Entry, facts: Facts) -> Findings:
     """The icons of everything that is listed, or of the server itself."""
     if entry.method in LISTED:
         holders = listed_objects(entry, facts)
@@ -82,7 +91,7 @@ _MAX_VALIDATORS = 100
 _MAX_CHARS = 160
 
 
-def _structured(entry: Entry, facts: Facts) -> Members | None:
+def _structured_result(entry: Entry, facts: Facts) -> Members | None:
     """A result that has structured content and does not report an error."""
     result = complete_result(entry, facts)
     return result if "structuredContent" in result and result.get("isError") is not True else None
@@ -95,15 +104,15 @@ def _output_schema(entry: Entry, facts: Facts) -> Members | None:
     return schema if isinstance(schema, dict) else None
 
 
-class _OutputConforms(Watch):
+class _OutputConforms(SessionCheck):
     """Validates structured content; what would take unbounded work is not judged."""
 
     def __init__(self) -> None:
         # By name of the tool: its schema when it was last called, and a validator for it.
         self._validators: dict[str, tuple[Members, Any]] = {}
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
-        schema, result = _output_schema(entry, facts), _structured(entry, facts)
+    def check(self, entry: Entry, facts: Facts) -> Findings:
+        schema, result = _output_schema(entry, facts), _structured_result(entry, facts)
         if schema is None or result is None:
             return None
         value = result["structuredContent"]
@@ -135,7 +144,7 @@ class _OutputConforms(Watch):
         return ()
 
 
-def _structured_present(entry: Entry, facts: Facts) -> Findings:
+def _check_structured_present(entry: Entry, facts: Facts) -> Findings:
     result = complete_result(entry, facts)
     is_error = result.get("isError") is True
     if result is not entry.result or is_error or _output_schema(entry, facts) is None:
@@ -146,8 +155,8 @@ def _structured_present(entry: Entry, facts: Facts) -> Findings:
     return [f"the tool {name} has an outputSchema, and its result has no structuredContent"]
 
 
-def _text_copy(entry: Entry, facts: Facts) -> Findings:
-    result = _structured(entry, facts)
+def _check_text_copy(entry: Entry, facts: Facts) -> Findings:
+    result = _structured_result(entry, facts)
     if result is None:
         return None
     value, content = result["structuredContent"], result.get("content")
@@ -189,7 +198,7 @@ def _is_unwrapped(value: object, texts: list[str], blocks: list[object]) -> bool
 # Tasks
 
 
-def _task_required(entry: Entry, facts: Facts) -> Findings:
+def _check_task_required(entry: Entry, facts: Facts) -> Findings:
     name = entry.request_params.get("name")
     tool = facts.tools.get(name, {}) if isinstance(name, str) else {}
     support = members(tool.get("execution")).get("taskSupport")
@@ -222,7 +231,7 @@ RULES = {
         property="no two tools share a name",
         level="SHOULD",
         topics=_LISTS,
-        watch=lambda: ListedOnce("name"),
+        session_check=lambda: ListedOnce("name"),
         reason_if_unused="no tool was listed",
     ),
     "TOOL-06 name-charset": Rule(
@@ -230,14 +239,14 @@ RULES = {
         since="2025-11-25",
         level="SHOULD",
         topics=_LISTS,
-        look=_name_charset,
+        check=_check_names,
         reason_if_unused="no tool was listed",
     ),
     "TOOL-07 output-conforms": Rule(
         property="the structured content of a tool with an outputSchema is valid by it",
         since="2025-06-18",
         topics=_CALLS,
-        watch=_OutputConforms,
+        session_check=_OutputConforms,
         reason_if_unused="no structured content came from a tool whose outputSchema is known",
         reason_if_other_revision="no outputSchema",
     ),
@@ -245,7 +254,7 @@ RULES = {
         property="a tool with an outputSchema answers with structured content",
         since="2025-06-18",
         topics=_CALLS,
-        look=_structured_present,
+        check=_check_structured_present,
         reason_if_unused="no result came from a tool that is known to have an outputSchema",
         reason_if_other_revision="no outputSchema",
     ),
@@ -267,7 +276,7 @@ RULES = {
         since="2025-06-18",
         level="SHOULD",
         topics=_CALLS,
-        look=_text_copy,
+        check=_check_text_copy,
         reason_if_unused="no result has structured content",
         reason_if_other_revision="no structured content",
     ),
@@ -283,7 +292,7 @@ RULES = {
     "TOOL-14 base64-media": Rule(
         property="images and audio from tools are base64 and name their media type",
         topics=_CALLS,
-        look=each_block(("image", "audio"), media_faults),
+        check=for_each_block(("image", "audio"), media_faults),
         reason_if_unused="no tool answered with an image or with audio",
     ),
     "TOOL-15 is-error-boolean": Rule(
@@ -311,7 +320,7 @@ RULES = {
             "result:initialize",
             "result:server/discover",
         ),
-        look=_icons,
+        check=_check_icons,
         reason_if_unused="nothing was named with an icon",
         reason_if_other_revision="no icons",
     ),
@@ -321,7 +330,7 @@ RULES = {
         since="2025-11-25",
         until="2025-11-25",
         topics=("result:tools/call", "error:tools/call"),
-        look=_task_required,
+        check=_check_task_required,
         reason_if_unused="no tool that needs a task was called without one",
         reason_if_other_revision="no tasks of this kind",
     ),

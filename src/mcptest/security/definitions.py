@@ -129,31 +129,31 @@ def _find_secrets(text: Text, canaries: Mapping[str, str]) -> Iterator[SecurityF
     leaked = [name for name, secret in canaries.items() if secret in value]
     if leaked:
         message = f"{place}: it reveals secrets in the environment of the server: the value of "
-        yield _secret(text, message + join_words(leaked), "")
+        yield _make_secret_finding(text, message + join_words(leaked), "")
     # An example may come before a real one.
     for found in _SECRETS.finditer(value):
         # A random word has many different characters.
         if not _MADE_UP.search(found[0]) and len(set(found[0])) >= 10:
             what = next(what for at, (what, _) in enumerate(_SHAPES) if found[f"s{at}"])
-            yield _secret(text, f"{place}: it holds {what}", found[0])
+            yield _make_secret_finding(text, f"{place}: it holds {what}", found[0])
             break
     for pem in _PEM.finditer(value):
         if not _MADE_UP.search(pem[0][-60:]):
-            yield _secret(text, f"{place}: it holds a private key (PEM)", pem[0])
+            yield _make_secret_finding(text, f"{place}: it holds a private key (PEM)", pem[0])
             break
     for token in _JWT.finditer(value):
-        if not _is_known_token(token[1]):
-            yield _secret(text, f"{place}: it holds a JSON Web Token", token[0])
+        if not _is_public_token(token[1]):
+            yield _make_secret_finding(text, f"{place}: it holds a JSON Web Token", token[0])
             break
 
 
-def _secret(text: Text, message: str, secret: str) -> SecurityFinding:
+def _make_secret_finding(text: Text, message: str, secret: str) -> SecurityFinding:
     # Reports must not spread what should not be there.
     evidence = f"{secret[:8]}… ({len(secret):,} characters)" if secret else ""
     return make_finding("SEC-010", text.path, message, text.owner.fingerprint, evidence=evidence)
 
 
-def _is_known_token(payload: str) -> bool:
+def _is_public_token(payload: str) -> bool:
     try:
         raw = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
         claims = parse_json(raw.decode("utf-8"))
@@ -172,13 +172,13 @@ def _is_known_token(payload: str) -> bool:
 # Letters of other scripts that look like Latin ones, and what looks alike within Latin.
 _LOOK_ALIKES = str.maketrans(
     "абвгеікмнорстухѕјԁһԛԝАВЕІКМНОРСТХЅЈαβγεικμνορτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
-    "a6brеikmhopctyxsjdhqwABEIKMHOPCTXSJabyeikmvoptuxABEZHIKMNOPTYX".replace("е", "e"),
+    "a6breikmhopctyxsjdhqwABEIKMHOPCTXSJabyeikmvoptuxABEZHIKMNOPTYX",
 )
 _SAME_SHAPES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o", "5": "s", "-": "_", ".": "_"})
 
 
-def _skeleton(name: str) -> str:
-    """What a name looks like."""
+def _appearance(name: str) -> str:
+    """What a name looks like: the same for names that are taken for each other."""
     plain = unicodedata.normalize("NFKC", name).translate(_LOOK_ALIKES).casefold()
     return plain.translate(_SAME_SHAPES).replace("rn", "m").replace("vv", "w")
 
@@ -203,7 +203,7 @@ def find_shared_names(catalogs: Sequence[Catalog]) -> Iterator[tuple[str, Securi
         for tool in catalog.tools:
             if not tool.name:
                 continue
-            looks = _skeleton(tool.name)
+            looks = _appearance(tool.name)
             server, name = first.setdefault(looks, (catalog.server, tool.name))
             if server == catalog.server:
                 continue
@@ -266,8 +266,8 @@ def compare_catalogs(
     With `only_changes`, entries that appear or disappear do not count. Unless `is_grave`, they
     are of medium severity.
     """
-    old = {(each.kind, each.name, _what(each)): each for each in before.definitions}
-    new = {(each.kind, each.name, _what(each)): each for each in after.definitions}
+    old = {(each.kind, each.name, _nameless_part(each)): each for each in before.definitions}
+    new = {(each.kind, each.name, _nameless_part(each)): each for each in after.definitions}
     for key, definition in old.items():
         if definition.kind not in _COMPARED:
             continue
@@ -278,7 +278,7 @@ def compare_catalogs(
             was, now = definition.value, other.value
             names = dict.fromkeys((*was, *now))
             members = [visible(name) for name in names if was.get(name) != now.get(name)]
-            is_same = _meaning(was) == _meaning(now)
+            is_same = _lasting_content(was) == _lasting_content(now)
             only = " (only the order, a time or a random name)" if is_same else ""
             message = f"{definition.label}: it is otherwise {how}{only}: {list_names(members, 5)}"
             yield make_finding(
@@ -286,54 +286,54 @@ def compare_catalogs(
                 render_path((*definition.steps, *members[:1])),
                 message,
                 # What is random differs in every scan.
-                fingerprint_of([definition.name, _meaning(now)]),
-                evidence=_first_difference(was, now),
+                fingerprint_of([definition.name, _lasting_content(now)]),
+                evidence=_show_first_difference(was, now),
                 severity="low" if is_same else None,
             )
         elif not only_changes:
-            yield _one_sided(definition, f"it is missing {how}", is_grave)
+            yield _make_one_sided_finding(definition, f"it is missing {how}", is_grave)
     for key, definition in new.items():
         if key not in old and definition.kind in _COMPARED and not only_changes:
-            yield _one_sided(definition, f"it is there only {how}", is_grave)
+            yield _make_one_sided_finding(definition, f"it is there only {how}", is_grave)
 
 
-def _what(definition: Definition) -> str:
-    """Tells the parts of a server that have no name from each other."""
+def _nameless_part(definition: Definition) -> str:
+    """The member of the server's own answer, such as `instructions`; "" for what has a name."""
     return "" if definition.kind else next(iter(definition.value), "")
 
 
-_PASSING = re.compile(
+_VARYING = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
     r"|\b\d{1,2}:\d\d(?::\d\d)?\b|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
     r"|(?:127\.0\.0\.1|localhost):\d+|/tmp/[\w./-]+"
 )
 
 
-def _meaning(value: object) -> object:
+def _lasting_content(value: object) -> object:
     """A definition without what may differ each time: order, times, names of temporary files.
 
     Some servers make lists from sets, whose order differs from process to process.
     """
     if isinstance(value, dict):
-        return {key: _meaning(value[key]) for key in sorted(value)}
+        return {key: _lasting_content(value[key]) for key in sorted(value)}
     if isinstance(value, list):
-        return sorted((_meaning(each) for each in value), key=repr)
+        return sorted((_lasting_content(each) for each in value), key=repr)
     if isinstance(value, str):
-        return sorted(re.findall(r"[^\s,;|.]+", _PASSING.sub("…", value)))
+        return sorted(re.findall(r"[^\s,;|.]+", _VARYING.sub("…", value)))
     return value
 
 
-def _one_sided(definition: Definition, what: str, is_grave: bool) -> SecurityFinding:
+def _make_one_sided_finding(definition: Definition, what: str, is_grave: bool) -> SecurityFinding:
     return make_finding(
         "SEC-014",
-        render_path(definition.steps or (_what(definition),)),
+        render_path(definition.steps or (_nameless_part(definition),)),
         f"{definition.label}: {what}",
         definition.fingerprint,
         severity=None if is_grave else "medium",
     )
 
 
-def _first_difference(before: dict[str, object], after: dict[str, object]) -> str:
+def _show_first_difference(before: dict[str, object], after: dict[str, object]) -> str:
     texts = {text.steps: text.value for text in _strings(before)}
     for text in _strings(after):
         old = texts.get(text.steps)

@@ -71,7 +71,8 @@ class Canaries:
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root)
         self.notes: list[str] = []
-        self._made: list[str] = []
+        # What was made and is removed at the end.
+        self._paths: list[str] = []
         self.word = os.urandom(12).hex()
         self.file_word = os.urandom(8).hex()
         # Where a shell would make files.
@@ -81,14 +82,14 @@ class Canaries:
 
     def __enter__(self) -> Self:
         try:
-            self._make()
+            self._make_files()
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        for path in reversed(self._made):
+        for path in reversed(self._paths):
             with contextlib.suppress(OSError):
                 if os.path.islink(path):
                     os.unlink(path)
@@ -100,9 +101,9 @@ class Canaries:
         """The name of a canary; it holds a word that no argument has unless it names the file."""
         return f"{self.file_word}.txt"
 
-    def _make(self) -> None:
+    def _make_files(self) -> None:
         self.scratch = os.path.realpath(tempfile.mkdtemp(prefix="mcptest-security-"))
-        self._made.append(self.scratch)
+        self._paths.append(self.scratch)
         outside = os.path.join(self.scratch, "outside")
         if os.path.commonpath([self.root, outside]) == self.root:
             return
@@ -119,12 +120,12 @@ class Canaries:
         # A folder whose name begins with that of the root.
         sibling = f"{self.root}-mcptest-{os.urandom(4).hex()}"
         # Also if its file cannot be written; what does not exist is not removed.
-        self._made.append(sibling)
+        self._paths.append(sibling)
         if self._try(lambda: self._write(sibling), "a folder beside the root"):
             self.ways.append(("a folder beside the root whose name begins like it", sibling))
         link = os.path.join(self.root, f"mcptest-{os.urandom(4).hex()}")
         if self._try(lambda: os.symlink(outside, link), "a link inside the root"):
-            self._made.append(link)
+            self._paths.append(link)
             self.ways += [
                 ("a symbolic link", link),
                 ("a symbolic link", os.path.relpath(link, self.root)),
@@ -177,7 +178,7 @@ def probe_tool(
     """SEC-030 to SEC-032 for one tool, by a deadline; `wants` says which of them are asked for."""
     schema = tool.value.get("inputSchema")
     sample = sample_arguments(schema).arguments
-    arguments = list(_string_arguments(schema))
+    arguments = list(_list_string_arguments(schema))
     began = time.monotonic()
     deadline = min(began + _TOOL_S, deadline)
 
@@ -210,7 +211,7 @@ class _OutOfTimeError(Exception):
     """There is no time for further calls."""
 
 
-def _string_arguments(schema: object) -> Iterator[_Argument]:
+def _list_string_arguments(schema: object) -> Iterator[_Argument]:
     walker = SchemaWalker(schema)
     for name, part in dict_at(walker.root().schema, "properties").items():
         for branch in walker.branches(part):
@@ -224,7 +225,7 @@ def _string_arguments(schema: object) -> Iterator[_Argument]:
                 break
 
 
-def _made(
+def _make_finding(
     id: str, tool: Definition, argument: _Argument, message: str, evidence: str
 ) -> SecurityFinding:
     said = f'{tool.label}: the argument "{excerpt(argument.name, 80)}" {message}'
@@ -252,7 +253,7 @@ def _find_escape(
         message = f"leads out of the root {visible(canaries.root)}: {join_words(list(worked))}"
         how, value = next(iter(worked.items()))
         evidence = f"with {how}, {value}, the content of a file outside came back"
-        yield _made("SEC-030", tool, argument, message, evidence)
+        yield _make_finding("SEC-030", tool, argument, message, evidence)
 
 
 # SEC-031: a shell
@@ -293,7 +294,7 @@ def _find_shell(
     for file, value in tried.items():
         if os.path.exists(file):
             evidence = f"given {value!r}, the file was made"
-            yield _made("SEC-031", tool, argument, "is run by a shell", evidence)
+            yield _make_finding("SEC-031", tool, argument, "is run by a shell", evidence)
             return
 
 
@@ -325,7 +326,7 @@ def _find_requests(
                 time.sleep(_SETTLE_S)
             if server.targets:
                 evidence = f"given {url}, it sent: {server.targets[0]}"
-                yield _made("SEC-032", tool, argument, "reaches this machine", evidence)
+                yield _make_finding("SEC-032", tool, argument, "reaches this machine", evidence)
 
 
 # SEC-033: changes
@@ -342,16 +343,16 @@ def find_changes(
     if not isinstance(hints, dict) or hints.get("readOnlyHint") is not True:
         return
     root = os.path.realpath(root)
-    before = _snapshot(root)
+    before = _take_snapshot(root)
     time.sleep(_SETTLE_S)
     # A folder that changes by itself proves nothing.
-    if before is None or _snapshot(root) != before:
+    if before is None or _take_snapshot(root) != before:
         why = "is too large" if before is None else "changes by itself"
         left_out["SEC-033"] = f"{tool.label}: the folder {visible(root)} {why}"
         return
     call(sample_arguments(tool.value.get("inputSchema")).arguments)
     time.sleep(_SETTLE_S)
-    after = _snapshot(root)
+    after = _take_snapshot(root)
     if after is None or after == before:
         return
     changed = sorted(
@@ -363,7 +364,7 @@ def find_changes(
     yield make_finding("SEC-033", path, message, tool.fingerprint, evidence=evidence)
 
 
-def _snapshot(root: str) -> dict[str, tuple[int, ...]] | None:
+def _take_snapshot(root: str) -> dict[str, tuple[int, ...]] | None:
     """Kind, size and time of change of everything in a folder; None if that is too much."""
     found: dict[str, tuple[int, ...]] = {}
     pending = [root]

@@ -60,12 +60,11 @@ def find_tags(text: Text) -> Iterator[SecurityFinding]:
     if runs:
         hidden = "".join(chr(ord(char) - 0xE0000) for run in runs for char in run)
         count = sum(map(len, runs))
-        yield _finding(
+        yield _make_finding(
             "SEC-001",
             text,
-            f"{_where(text)} holds {count:,} Unicode tag characters, which no one sees and models "
-            "read",
-            f"the hidden text is: {_printable(hidden)}",
+            f"{count:,} Unicode tag characters, which no one sees and models read",
+            f"the hidden text is: {_quote(hidden)}",
         )
     smuggling = [found[0] for found in _SELECTORS.finditer(value) if _is_smuggling(found, value)]
     if smuggling:
@@ -73,8 +72,8 @@ def find_tags(text: Text) -> Iterator[SecurityFinding]:
         # The numbers of the selectors: 0 to 15, and 16 to 255 in the supplement.
         codes = map(ord, joined)
         raw = bytes(code - 0xFE00 if code < 0xFE10 else code - 0xE0100 + 16 for code in codes)
-        message = f"{_where(text)} holds {len(joined):,} variation selectors that select nothing"
-        yield _finding("SEC-001", text, message, f"as bytes they are: {_shown_bytes(raw)}")
+        held = f"{len(joined):,} variation selectors that select nothing"
+        yield _make_finding("SEC-001", text, held, f"as bytes they are: {_show_bytes(raw)}")
 
 
 def _is_smuggling(found: re.Match[str], value: str) -> bool:
@@ -89,15 +88,15 @@ def _is_smuggling(found: re.Match[str], value: str) -> bool:
     return run[0] < "\ufe0e" and before.isascii() and before.isalpha()
 
 
-def _shown_bytes(raw: bytes) -> str:
+def _show_bytes(raw: bytes) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         return raw.hex(" ")
-    return _printable(text) if any(map(str.isprintable, text)) else raw.hex(" ")
+    return _quote(text) if any(map(str.isprintable, text)) else raw.hex(" ")
 
 
-def _printable(text: str) -> str:
+def _quote(text: str) -> str:
     return f'"{visible(text)}"'
 
 
@@ -116,10 +115,10 @@ def _find_bidi(text: Text) -> Iterator[SecurityFinding]:
     overrides = [char for char in chars if char in _OVERRIDES]
     if not overrides and _has_right_to_left(value):
         return
-    names = ", ".join(map(_name, overrides or chars))
-    message = f"{_where(text)} holds bidirectional controls ({names}), so that it reads otherwise "
+    names = ", ".join(map(_describe_char, overrides or chars))
+    held = f"bidirectional controls ({names}), so that it reads otherwise than it is"
     around = value[max(0, first.start() - 20) : first.end() + 40]
-    yield _finding("SEC-002", text, f"{message}than it is", _printable(around))
+    yield _make_finding("SEC-002", text, held, _quote(around))
 
 
 def _has_right_to_left(value: str) -> bool:
@@ -159,10 +158,10 @@ def _find_zero_width(text: Text) -> Iterator[SecurityFinding]:
         return
     count = sum(len(each[0]) for each in found)
     chars = dict.fromkeys(char for each in found for char in each[0])
-    names = ", ".join(_name(char) for char in chars)
-    message = f"{_where(text)} holds {count:,} characters without width inside words ({names})"
+    names = ", ".join(_describe_char(char) for char in chars)
+    held = f"{count:,} characters without width inside words ({names})"
     around = value[max(0, found[0].start() - 20) : found[0].end() + 20]
-    yield _finding("SEC-003", text, message, _printable(around))
+    yield _make_finding("SEC-003", text, held, _quote(around))
 
 
 def _is_inside_word(found: re.Match[str], value: str) -> bool:
@@ -198,17 +197,17 @@ def find_control_characters(text: Text) -> Iterator[SecurityFinding]:
     """SEC-004: characters that act on a terminal or a log."""
     value = text.value
     every = islice(_CONTROLS.finditer(value), _MAX_CONTROLS)
-    found = [each for each in every if not _is_misread(each, value)]
+    found = [each for each in every if not _is_misread_byte(each, value)]
     if not found:
         return
     has_escape = any(_ESCAPE.match(each[0]) for each in found)
     what = "terminal escapes" if has_escape else "control characters"
-    message = f"{_where(text)} holds {what} ({len(found):,} control characters)"
+    held = f"{what} ({len(found):,} control characters)"
     at = found[0].start()
-    yield _finding("SEC-004", text, message, _printable(value[max(0, at - 20) : at + 40]))
+    yield _make_finding("SEC-004", text, held, _quote(value[max(0, at - 20) : at + 40]))
 
 
-def _is_misread(found: re.Match[str], value: str) -> bool:
+def _is_misread_byte(found: re.Match[str], value: str) -> bool:
     """True if a control above U+007F is a byte of UTF-8 that someone has read as Latin-1."""
     if found[0] < "\x80":
         return False
@@ -240,22 +239,20 @@ def find_smuggled(text: Text) -> Iterator[SecurityFinding]:
     value = text.value
     comment = _find_comment(value)
     if comment:
-        message = f"{_where(text)} holds an HTML comment, which a page does not show"
-        yield _finding("SEC-011", text, message, _printable(comment))
+        held = "an HTML comment, which a page does not show"
+        yield _make_finding("SEC-011", text, held, _quote(comment))
     image = _IMAGE.search(value)
     if image:
         url = image[1] or image[2]
-        message = f"{_where(text)} holds an image whose address has a query: showing it sends data"
-        yield _finding("SEC-011", text, message, _printable(url))
+        held = "an image whose address has a query: showing it sends data"
+        yield _make_finding("SEC-011", text, held, _quote(url))
     for found in _BASE64.finditer(value):
         # An icon is not text for a reader, even where it is XML.
         if not _DATA_URI.search(value[max(0, found.start() - 100) : found.start()]):
             decoded = _decode_text(found[0])
             if decoded:
-                message = (
-                    f"{_where(text)} holds {len(found[0]):,} characters of base64 that are text"
-                )
-                yield _finding("SEC-011", text, message, f"it says: {_printable(decoded)}")
+                held = f"{len(found[0]):,} characters of base64 that are text"
+                yield _make_finding("SEC-011", text, held, f"it says: {_quote(decoded)}")
                 return
 
 
@@ -282,15 +279,13 @@ def _decode_text(word: str) -> str:
     return text if is_text else ""
 
 
-def _finding(id: str, text: Text, message: str, evidence: str) -> SecurityFinding:
+def _make_finding(id: str, text: Text, held: str, evidence: str) -> SecurityFinding:
+    """The finding that a text holds something."""
+    what = "a key" if text.is_key else "a string"
+    message = f"{text.owner.label}: {what} holds {held}"
     return make_finding(id, text.path, message, text.owner.fingerprint, evidence=evidence)
 
 
-def _where(text: Text) -> str:
-    what = "a key" if text.is_key else "a string"
-    return f"{text.owner.label}: {what}"
-
-
-def _name(char: str) -> str:
+def _describe_char(char: str) -> str:
     name = unicodedata.name(char, "").lower()
     return f"U+{ord(char):04X} {name}".strip()

@@ -174,16 +174,16 @@ class _Prober:
                 decoder = SseDecoder()
             while found is None and time.monotonic() < deadline and (piece := probe.read(deadline)):
                 events = decoder.feed(piece) if decoder else ()
-                texts = [_text(each.data) for each in events if isinstance(each, SseEvent)]
+                texts = [_decode(each.data) for each in events if isinstance(each, SseEvent)]
                 found = next(filter(None, map(_parse_answer, texts)), None)
             reply = probe.reply
             if decoder is None:
-                found = _parse_answer(_text(reply.body))
+                found = _parse_answer(_decode(reply.body))
             return _Answer(reply=reply, message=found)
         finally:
             probe.close()
 
-    def raw(self, method: str, headers: dict[str, str], body: bytes = b"") -> HttpReply:
+    def send_bytes(self, method: str, headers: dict[str, str], body: bytes = b"") -> HttpReply:
         timeout_s = max(0.0, min(_TIMEOUT_S, self.endpoint.deadline - time.monotonic()))
         return self.endpoint.client.request(
             method, list(headers.items()), body, timeout_s=timeout_s
@@ -203,7 +203,7 @@ class _Prober:
                 client.request("DELETE", sent, timeout_s=max(0.0, until - time.monotonic()))
 
 
-def _text(raw: bytes) -> str:
+def _decode(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
@@ -216,7 +216,7 @@ def _parse_answer(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and value.get("id") == _ID else None
 
 
-def _finding(
+def _make_finding(
     id: str, message: str, evidence: str, key: str, severity: Severity | None = None
 ) -> SecurityFinding:
     return make_finding(
@@ -249,7 +249,7 @@ def _find_foreign_origin(
     message = "a request with a foreign Origin is served without authentication"
     message += f"; {', and '.join(also)}" if also else ""
     evidence = f"Origin: {_FOREIGN_ORIGIN} was answered with status 200 and a result"
-    yield _finding("SEC-020", message, evidence, "origin")
+    yield _make_finding("SEC-020", message, evidence, "origin")
 
 
 # SEC-021
@@ -267,7 +267,7 @@ def _find_open_interface(
         message = "the server listens on all interfaces, and serves without authentication: "
         message += "everyone on the network can use it"
         evidence = f"port {endpoint.address.port} is bound to all addresses of this machine"
-        yield _finding("SEC-021", message, evidence, "interfaces")
+        yield _make_finding("SEC-021", message, evidence, "interfaces")
 
 
 # SEC-022
@@ -283,17 +283,17 @@ def _find_weak_tokens(
     if prober.open({"Authorization": f"Bearer {word}"}).is_served:
         message = "any bearer token is accepted: a random one was"
         evidence = "without a token refused, with a random token served"
-        yield _finding("SEC-022", message, evidence, "token")
+        yield _make_finding("SEC-022", message, evidence, "token")
     for name in ("access_token", "token", "api_key"):
         if prober.open(query=f"{name}={word}").is_served:
             message = f"a random token in the query is accepted (?{name}=…)"
             evidence = "without a token refused, with a random one in the query served"
-            yield _finding("SEC-022", message, evidence, "query")
+            yield _make_finding("SEC-022", message, evidence, "query")
             break
     if plain.reply.status == 401 and not plain.reply.header("www-authenticate"):
         message = "401 comes without WWW-Authenticate, so that clients cannot learn how to get a "
         message += "token"
-        yield _finding("SEC-022", message, "status 401", "www-authenticate", "medium")
+        yield _make_finding("SEC-022", message, "status 401", "www-authenticate", "medium")
 
 
 # SEC-023
@@ -311,40 +311,42 @@ def _find_weak_sessions(prober: _Prober, left_out: dict[str, str]) -> Iterator[S
         return
     shown = ", ".join(excerpt(each, 60) for each in ids[:3])
     if len(set(ids)) < len(ids):
-        yield _finding("SEC-023", "session ids repeat", shown, "sessions")
+        yield _make_finding("SEC-023", "session ids repeat", shown, "sessions")
     elif _is_counting(ids):
-        yield _finding(
+        yield _make_finding(
             "SEC-023", "session ids count up, so that others guess them", shown, "sessions"
         )
-    elif (bits := _random_bits(ids)) < _LEAST_BITS:
+    elif (bits := _count_random_bits(ids)) < _LEAST_BITS:
         message = f"session ids have about {bits:.0f} random bits; {_LEAST_BITS} are the least"
-        yield _finding("SEC-023", message, shown, "sessions")
+        yield _make_finding("SEC-023", message, shown, "sessions")
     credentials = {name for name in endpoint.headers if name.casefold() not in _PUBLIC_HEADERS}
     if credentials and not prober.open().is_served:
         ping = jsonrpc.request(_ID, "ping")
         answer = prober.send(ping, {"Mcp-Session-Id": ids[-1]})
         if answer.is_served:
             message = "a session can be used without the token that opened it"
-            yield _finding("SEC-023", message, "ping was answered with a result", "session-token")
+            yield _make_finding(
+                "SEC-023", message, "ping was answered with a result", "session-token"
+            )
 
 
 _PUBLIC_HEADERS = frozenset(["accept", "user-agent", "accept-language"])
 
 
-def _varying_parts(ids: list[str]) -> list[str]:
+def _find_varying_parts(ids: list[str]) -> list[str]:
     """The ids without what is the same in all of them."""
     plain = [each.replace("-", "") for each in ids]
     if len(set(map(len, plain))) == 1:
         # A UUID may be made of the time and the machine, with few random digits in between.
         columns = [column for column in zip(*plain, strict=True) if len(set(column)) > 1]
         return ["".join(row) for row in zip(*columns, strict=True)] or [""]
-    head = _common_length(plain)
+    head = _count_common_chars(plain)
     plain = [each[head:] for each in plain]
-    tail = _common_length([each[::-1] for each in plain])
+    tail = _count_common_chars([each[::-1] for each in plain])
     return [each[: len(each) - tail] for each in plain]
 
 
-def _common_length(words: list[str]) -> int:
+def _count_common_chars(words: list[str]) -> int:
     """How many characters all words begin with."""
     columns = zip(*words, strict=False)
     return next((at for at, column in enumerate(columns) if len(set(column)) > 1), 0)
@@ -364,9 +366,9 @@ def _is_counting(ids: list[str]) -> bool:
 _ALPHABETS = ((r"\d*", 10), (r"[\da-f]*", 16), (r"[\dA-F]*", 16), (r"[\da-z]*", 36))
 
 
-def _random_bits(ids: list[str]) -> float:
+def _count_random_bits(ids: list[str]) -> float:
     """How many bits of an id can be random at most, judged by what differs."""
-    parts = _varying_parts(ids)
+    parts = _find_varying_parts(ids)
     joined = "".join(parts)
     size = next((size for shape, size in _ALPHABETS if re.fullmatch(shape, joined)), 64)
     return min(map(len, parts)) * math.log2(size)
@@ -418,7 +420,7 @@ def _find_traces(prober: _Prober, session: str) -> Iterator[SecurityFinding]:
         ("another method", "PUT", posted, ping),
     )
     for what, method, headers, body in requests:
-        reply = prober.raw(method, headers, body)
+        reply = prober.send_bytes(method, headers, body)
         said = reply.body[:100_000].decode("utf-8", "replace")
         # Escaped line ends of JSON count as line ends.
         said = said.replace("\\n", "\n").replace('\\"', '"')
@@ -427,5 +429,5 @@ def _find_traces(prober: _Prober, session: str) -> Iterator[SecurityFinding]:
             if found:
                 message = f"the answer to {what} holds {kind}"
                 evidence = said[max(0, found.start() - 40) : found.end() + 120]
-                yield _finding("SEC-024", message, evidence, "errors")
+                yield _make_finding("SEC-024", message, evidence, "errors")
                 return

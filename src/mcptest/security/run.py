@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 
 from mcptest.core.coverage import KINDS
 from mcptest.core.errors import InterruptedRunError, ServerError
@@ -140,7 +141,7 @@ class Scanner:
         try:
             for spec in specs:
                 if time.monotonic() >= self._deadline:
-                    self._pass_over(spec, self._time_is_over)
+                    self._note_not_scanned(spec, self._time_is_over)
                     continue
                 try:
                     self._scan(spec, is_one_of_many=len(specs) > 1)
@@ -148,13 +149,13 @@ class Scanner:
                     if len(specs) == 1:
                         raise
                     self.faults.append(error.fault)
-                    self._pass_over(spec, error.fault.message)
+                    self._note_not_scanned(spec, error.fault.message)
             self._compare_servers()
             self._refuse_unknown_tools(self._catalogs)
         except InterruptedRunError:
             self._is_interrupted = True
 
-    def _pass_over(self, spec: ServerSpec, reason: str) -> None:
+    def _note_not_scanned(self, spec: ServerSpec, reason: str) -> None:
         transport = "http" if spec.http else "stdio"
         self._servers.append(ScannedServer(name=spec.name, transport=transport))
         self._unread[f"{spec.name}: not scanned: {reason}"] = None
@@ -166,7 +167,7 @@ class Scanner:
                 session = self._new_session(spec)
                 try:
                     session.open()
-                    self._catalogs.append(self._read(session, ("tools",)))
+                    self._catalogs.append(self._read_catalog(session, ("tools",)))
                     self._add_server(session, self._catalogs[-1])
                 finally:
                     session.close()
@@ -230,6 +231,7 @@ class Scanner:
         return session
 
     def _leave_out(self, server: str, ids: Iterable[str], reason: str) -> None:
+        """Note why these rules were not applied to a server."""
         for id in ids:
             self._left_out.setdefault(id, {})[server] = reason
 
@@ -237,19 +239,19 @@ class Scanner:
     def _time_is_over(self) -> str:
         return f"the time limit of the scan, {self._options.total_timeout_s:g} s, was over"
 
-    def _is_late(self, server: str, ids: Iterable[str]) -> bool:
-        """True if the time is over; then these rules are left out."""
+    def _leave_out_if_late(self, server: str, ids: Iterable[str]) -> bool:
+        """Leave these rules out if the time is over; True if it is."""
         if time.monotonic() < self._deadline:
             return False
         self._leave_out(server, ids, self._time_is_over)
         return True
 
-    def _settle(self, server: str, ids: Iterable[str], left_out: dict[str, str]) -> None:
+    def _note_applied(self, server: str, ids: Iterable[str], left_out: dict[str, str]) -> None:
         """Note that these rules were applied, except those that `left_out` gives a reason for."""
         for id, reason in left_out.items():
             self._leave_out(server, [id], reason)
         applied = set(ids) - left_out.keys()
-        if not self._is_late(server, applied):
+        if not self._leave_out_if_late(server, applied):
             self._ran |= applied
 
     # One server
@@ -272,7 +274,7 @@ class Scanner:
                 answer = session.attempt("logging/setLevel", {"level": "debug"})
                 if isinstance(answer, str):
                     session.open()
-            catalog = self._read(session)
+            catalog = self._read_catalog(session)
             if not is_one_of_many:
                 self._refuse_unknown_tools([catalog])
             self._judge(session, catalog, canaries, logs)
@@ -311,16 +313,17 @@ class Scanner:
         self._add(catalog.server, find_in_catalog(catalog, canaries))
         self._ran |= {f"SEC-{number:03}" for number in range(1, 14)}
         # Before anything else calls them: some tools change something only the first time.
-        was_kept = self._watch_changes(session, catalog)
-        results, is_same_session = self._call_tools(session, catalog)
+        caller = _ToolCaller(session)
+        self._watch_changes(caller, catalog)
+        results = self._call_tools(caller, catalog)
         called = tuple(excerpt(each.tool.name, 80) for each in results if each.tool)
         self._servers[-1] = self._servers[-1].but(called=called)
         seen = [*results, *(Seen(value=message) for message in logs)]
         self._add(catalog.server, find_in_results(seen, canaries))
-        if not (was_kept and is_same_session):
+        if caller.has_ended_session:
             session.open()
         elif results and self._options.wants("SEC-014"):
-            again = self._read(session, ("tools", "prompts", "resourceTemplates"))
+            again = self._read_catalog(session, ("tools", "prompts", "resourceTemplates"))
             how = "in the same connection after calls of read-only tools"
             self._add(catalog.server, compare_catalogs(catalog, again, how, only_changes=True))
             # What appears only now has not been judged.
@@ -352,7 +355,7 @@ class Scanner:
             )
         )
 
-    def _read(self, session: Session, kinds: Sequence[str] = tuple(KINDS)) -> Catalog:
+    def _read_catalog(self, session: Session, kinds: Sequence[str] = tuple(KINDS)) -> Catalog:
         """Everything that the server says of itself."""
         definitions: list[Definition] = []
         for kind in (KINDS[name] for name in kinds):
@@ -370,14 +373,14 @@ class Scanner:
                 answer = session.attempt(kind.method, params)
                 if isinstance(answer, str):
                     # What was read of it is judged; the other lists are read in a new session.
-                    self._unread[f"{_name(session)}: {kind.name}: {answer}"] = None
+                    self._unread[f"{_server_name(session)}: {kind.name}: {answer}"] = None
                     break
                 entries += pages.add(answer)
             if pages.problem:
                 self._add_problem(session, kind, pages.problem)
             if odd := [index for index, entry in enumerate(entries) if not isinstance(entry, dict)]:
                 text = f"the entry at index {odd[0]} of {kind.method} is not an object"
-                self._unread[f"{_name(session)}: {kind.name}: {text}"] = None
+                self._unread[f"{_server_name(session)}: {kind.name}: {text}"] = None
             definitions += [
                 Definition(kind=kind.name, index=index, value=entry)
                 for index, entry in enumerate(entries)
@@ -389,12 +392,12 @@ class Scanner:
             for index, (name, value) in enumerate(whole.items())
             if value and len(kinds) == len(KINDS)
         ]
-        return Catalog(server=_name(session), definitions=tuple(definitions))
+        return Catalog(server=_server_name(session), definitions=tuple(definitions))
 
     def _add_problem(self, session: Session, kind: Kind, problem: ListProblem) -> None:
         """Remember a list that was not read to its end."""
         code = problem.value.get("code") if isinstance(problem.value, dict) else None
-        text = f"{_name(session)}: {kind.name}: {problem.message}"
+        text = f"{_server_name(session)}: {kind.name}: {problem.message}"
         if kind.name == "tools" or code != METHOD_NOT_FOUND:
             self._unread[text] = None
         elif kind.name != "resourceTemplates" and text not in self._notes:
@@ -402,15 +405,11 @@ class Scanner:
             # share the capability of resources, and need not be there.
             self._notes.append(text)
 
-    def _call_tools(self, session: Session, catalog: Catalog) -> tuple[list[Seen], bool]:
-        """The results of tools that only read and need nothing, and of those that are named.
-
-        False if a call has ended the session.
-        """
+    def _call_tools(self, caller: _ToolCaller, catalog: Catalog) -> list[Seen]:
+        """The results of tools that only read and need nothing, and of those that are named."""
         if not self._options.wants_any(("SEC-001", "SEC-004", "SEC-010", "SEC-014")):
-            return [], True
+            return []
         found = []
-        is_same_session = True
         deadline = min(time.monotonic() + _CALLS_S, self._deadline)
         named = self._options.probe_tools
         harmless = [tool for tool in catalog.tools if tool.name in named or _is_harmless(tool)]
@@ -419,10 +418,8 @@ class Scanner:
                 break
             self._progress(f"calling {visible(tool.name)}")
             sample = sample_arguments(tool.value.get("inputSchema")).arguments
-            params: Message = {"name": tool.name, "arguments": sample}
-            answer = session.attempt("tools/call", params)
+            answer = caller.call(tool, sample)
             if isinstance(answer, str):
-                is_same_session = False
                 self._notes.append(f"{tool.label}: {answer}")
             else:
                 found.append(Seen(value=answer.get("result", answer.get("error")), tool=tool))
@@ -431,7 +428,7 @@ class Scanner:
                 tool.name for tool in harmless if all(tool is not each.tool for each in found)
             ]
             self._notes.append(f"{catalog.server}: no result of {list_names(missing, 5)}")
-        return found, is_same_session
+        return found
 
     # SEC-014
 
@@ -442,13 +439,13 @@ class Scanner:
             (_OTHER_CLIENT, f'for a client that calls itself "{_OTHER_CLIENT}"'),
         ):
             self._progress(f"reading definitions {how}")
-            if self._is_late(catalog.server, ["SEC-014"]):
+            if self._leave_out_if_late(catalog.server, ["SEC-014"]):
                 return
             session = self._new_session(spec.but(client=spec.client.but(name=name)))
             unread = len(self._unread)
             try:
                 session.open()
-                other = self._read(session).but(server=catalog.server)
+                other = self._read_catalog(session).but(server=catalog.server)
             except ServerError as error:
                 self._leave_out(catalog.server, ["SEC-014"], f"{how}, {error.fault.message}")
                 return
@@ -478,7 +475,8 @@ class Scanner:
 
     def _probe_http(self, session: Session, server: str) -> None:
         ids = [id for id, rule in RULES.items() if rule.needs == "http"]
-        if not (session.spec.http and self._options.wants_any(ids)) or self._is_late(server, ids):
+        is_wanted = session.spec.http and self._options.wants_any(ids)
+        if not is_wanted or self._leave_out_if_late(server, ids):
             return
         # The last request may have ended it.
         session.open()
@@ -500,7 +498,7 @@ class Scanner:
         )
         left_out: dict[str, str] = {}
         self._add(server, probe_endpoint(endpoint, self._options.wants, left_out))
-        self._settle(server, ids, left_out)
+        self._note_applied(server, ids, left_out)
 
     # SEC-030 to SEC-033
 
@@ -515,38 +513,29 @@ class Scanner:
         if not spec.command and not _is_loopback(spec):
             self._leave_out(catalog.server, ids, "the server is not on this machine")
             return []
-        return [] if self._is_late(catalog.server, ids) else chosen
+        return [] if self._leave_out_if_late(catalog.server, ids) else chosen
 
-    def _root(self, spec: ServerSpec) -> str:
+    def _file_root(self, spec: ServerSpec) -> str:
         """Below it tools may read."""
         return self._options.file_root or spec.cwd or os.getcwd()
 
-    def _watch_changes(self, session: Session, catalog: Catalog) -> bool:
-        """Apply SEC-033. False if a call has ended the session."""
-        chosen = self._chosen_tools(session.spec, catalog, ["SEC-033"])
+    def _watch_changes(self, caller: _ToolCaller, catalog: Catalog) -> None:
+        """Apply SEC-033."""
+        spec = caller.session.spec
+        chosen = self._chosen_tools(spec, catalog, ["SEC-033"])
         if not chosen:
-            return True
+            return
         # Only these rules look at files.
         from mcptest.security.effects import find_changes  # noqa: PLC0415
 
-        is_same_session = True
         left_out: dict[str, str] = {}
         for tool in chosen:
             self._progress(f"calling {visible(tool.name)}")
-
-            def call(arguments: Message, tool: Definition = tool) -> Message | str:
-                nonlocal is_same_session
-                params: Message = {"name": tool.name, "arguments": arguments}
-                answer = session.attempt("tools/call", params)
-                is_same_session = is_same_session and not isinstance(answer, str)
-                return answer
-
-            found = find_changes(tool, call, self._root(session.spec), left_out)
-            self._add(catalog.server, found)
+            call = partial(caller.call, tool)
+            self._add(catalog.server, find_changes(tool, call, self._file_root(spec), left_out))
             if time.monotonic() >= self._deadline:
                 break
-        self._settle(catalog.server, ["SEC-033"], left_out)
-        return is_same_session
+        self._note_applied(catalog.server, ["SEC-033"], left_out)
 
     def _probe_tools(self, spec: ServerSpec, catalog: Catalog) -> None:
         ids = ["SEC-030", "SEC-031", "SEC-032"]
@@ -560,22 +549,18 @@ class Scanner:
         session = self._new_session(spec)
         try:
             session.open()
-            with Canaries(self._root(spec)) as canaries:
+            with Canaries(self._file_root(spec)) as canaries:
                 self._notes += canaries.notes
                 if not canaries.ways:
                     why = f"nothing is outside the root {visible(canaries.root)}"
                     left_out["SEC-030"] = f"{why}; give file_root in --hints"
+                caller, wants = _ToolCaller(session), self._options.wants
                 for tool in chosen:
                     self._progress(f"probing {visible(tool.name)}")
-
-                    def call(arguments: Message, tool: Definition = tool) -> Message | str:
-                        params: Message = {"name": tool.name, "arguments": arguments}
-                        return session.attempt("tools/call", params)
-
-                    wants = self._options.wants
+                    call = partial(caller.call, tool)
                     found = probe_tool(tool, call, canaries, wants, self._notes, self._deadline)
                     self._add(catalog.server, found)
-            self._settle(catalog.server, ids, left_out)
+            self._note_applied(catalog.server, ids, left_out)
         except ServerError as error:
             # What was found before is reported all the same.
             self._leave_out(catalog.server, ids, error.fault.message)
@@ -583,7 +568,21 @@ class Scanner:
             session.close()
 
 
-def _name(session: Session) -> str:
+class _ToolCaller:
+    """Calls tools in a session; an answer is a string, the reason, if the session has ended."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.has_ended_session = False
+
+    def call(self, tool: Definition, arguments: Message) -> Message | str:
+        params: Message = {"name": tool.name, "arguments": arguments}
+        answer = self.session.attempt("tools/call", params)
+        self.has_ended_session |= isinstance(answer, str)
+        return answer
+
+
+def _server_name(session: Session) -> str:
     """What the server is called in the report."""
     own = session.server_info.get("name")
     if not session.spec.is_named and isinstance(own, str) and own.strip():

@@ -40,12 +40,12 @@ def find_wording(text: Text, own_names: Set[str]) -> Iterator[SecurityFinding]:
     if text.is_key:
         if _PRIVATE_KEY_NAME.search(text.value.casefold()):
             message = f"{text.owner.label}: an argument asks for the content of a private file"
-            yield _finding("SEC-007", text, message, text.value)
+            yield _make_finding("SEC-007", text, message, text.value)
         return
     if text.steps and text.steps[-1] in _NOT_PROSE:
         return
     gravest: dict[str, SecurityFinding] = {}
-    for plain in _plain_parts(text.value):
+    for plain in _normalize_parts(text.value):
         for finding in _find_in_part(text, plain, own_names):
             known = gravest.setdefault(finding.id, finding)
             if SEVERITIES.index(finding.severity) > SEVERITIES.index(known.severity):
@@ -58,20 +58,20 @@ def _find_in_part(text: Text, plain: str, own_names: Set[str]) -> Iterator[Secur
     if len(plain) < 12 or " " not in plain:
         yield from _find_fixed_recipient(text, plain)
         return
-    yield from _first(text, plain, "SEC-005", _CONCEALMENT, "asks to conceal something")
-    yield from _first(text, plain, "SEC-006", _OVERRIDE, "overrides other instructions")
+    yield from _find_first(text, plain, "SEC-005", _CONCEALMENT, "asks to conceal something")
+    yield from _find_first(text, plain, "SEC-006", _OVERRIDE, "overrides other instructions")
     yield from _find_private_file(text, plain)
     yield from _find_foreign_orders(text, plain, own_names)
     yield from _find_fixed_recipient(text, plain)
 
 
-def _plain_parts(value: str) -> Iterator[str]:
-    """The parts of a text as they are read."""
+def _normalize_parts(value: str) -> Iterator[str]:
+    """The parts of a long text, normalized."""
     for start in range(0, max(1, len(value) - _OVERLAP_CHARS), _PART_CHARS - _OVERLAP_CHARS):
-        yield _plain(value[start : start + _PART_CHARS])
+        yield _normalize(value[start : start + _PART_CHARS])
 
 
-def _plain(value: str) -> str:
+def _normalize(value: str) -> str:
     """A text as it is read: without what is not seen, in plain letters, in lower case."""
     if not value.isascii():
         value = "".join(char for char in value if is_visible(char) or char in "\n\t ")
@@ -84,39 +84,39 @@ def _plain(value: str) -> str:
     return value.replace("  ", " ").casefold()
 
 
-def _first(
+def _find_first(
     text: Text, plain: str, id: str, patterns: tuple[re.Pattern[str], ...], what: str
 ) -> Iterator[SecurityFinding]:
+    """The first match of the patterns that is not a quotation, else the first that is one."""
     quoted = None
     for found in (found for pattern in patterns for found in pattern.finditer(plain)):
-        # Of several the one that is not quoted.
-        if not _is_mention(plain, found):
-            yield _match_finding(id, text, plain, found, what)
+        if not _is_quotation(plain, found):
+            yield _make_match_finding(id, text, plain, found, what)
             return
         quoted = quoted or found
     if quoted:
-        yield _match_finding(id, text, plain, quoted, what)
+        yield _make_match_finding(id, text, plain, quoted, what)
 
 
-def _match_finding(
+def _make_match_finding(
     id: str, text: Text, plain: str, found: re.Match[str], what: str
 ) -> SecurityFinding:
-    is_mention = _is_mention(plain, found)
+    is_mention = _is_quotation(plain, found)
     said = " (as a quotation or an example)" if is_mention else ""
     message = f'{text.owner.label}: it {what}{said}: "{excerpt(found[0].strip(), 120)}"'
     start = max(0, found.start() - 60)
     around = plain[start : start + _EXCERPT_CHARS + len(found[0])]
-    return _finding(id, text, message, around, "medium" if is_mention else None)
+    return _make_finding(id, text, message, around, "medium" if is_mention else None)
 
 
-_MENTIONED = re.compile(
+_EXAMPLE_BEFORE = re.compile(
     r"(?:\b(?:detect\w*|such as|e\.g\.|for example|examples?|phrases?|patterns?|attempts?|attacks?|"
     r"injections?|block(?:s|ed|ing)?|reject(?:s|ed|ing)?|flag(?:s|ged|ging)?|like|"
     r"prevent(?:s|ing)?|scan(?:s|ning)?|malicious|suspicious)\b[^.\n]{0,80})$"
 )
 
 
-def _is_mention(plain: str, found: re.Match[str]) -> bool:
+def _is_quotation(plain: str, found: re.Match[str]) -> bool:
     """True if the words are quoted, or given as an example of what others say."""
     before, after = plain[: found.start()], plain[found.end() :]
     for quote in ('"', "`"):
@@ -124,10 +124,10 @@ def _is_mention(plain: str, found: re.Match[str]) -> bool:
             return True
     if before.endswith("'") and "'" in after[:200]:
         return True
-    return bool(_MENTIONED.search(before[-120:]))
+    return bool(_EXAMPLE_BEFORE.search(before[-120:]))
 
 
-def _finding(
+def _make_finding(
     id: str, text: Text, message: str, evidence: str, severity: Severity | None = None
 ) -> SecurityFinding:
     shown = f'"{visible(evidence.strip())}"'
@@ -281,13 +281,13 @@ def _find_private_file(text: Text, plain: str) -> Iterator[SecurityFinding]:
         for found in pattern.finditer(plain):
             # "never read ~/.ssh"
             if not _NEGATED.search(plain[: found.start("verb")][-60:]):
-                yield _match_finding("SEC-007", text, plain, found, what)
+                yield _make_match_finding("SEC-007", text, plain, found, what)
                 return
     found_content = _CONTENT_OF.search(plain)
     is_argument = "properties" in text.steps or "arguments" in text.steps
     if found_content and is_argument:
         message = f'{text.owner.label}: an argument asks for the "{excerpt(found_content[0], 80)}"'
-        yield _finding("SEC-007", text, message, plain, "medium")
+        yield _make_finding("SEC-007", text, message, plain, "medium")
 
 
 # SEC-008: other tools
@@ -318,7 +318,7 @@ _TAMPERING = re.compile(
 def _find_foreign_orders(text: Text, plain: str, own_names: Set[str]) -> Iterator[SecurityFinding]:
     found = _OTHER_TOOLS.search(plain)
     if found:
-        yield _match_finding("SEC-008", text, plain, found, "gives orders about other tools")
+        yield _make_match_finding("SEC-008", text, plain, found, "gives orders about other tools")
         return
     # Names in the definition itself may look like those of tools.
     owner = text.owner
@@ -335,11 +335,11 @@ def _find_foreign_orders(text: Text, plain: str, own_names: Set[str]) -> Iterato
             sentence[0],
         )
         if is_about_tool and (order := _TAMPERING.search(sentence[0])):
-            if _is_mention(plain, sentence):
+            if _is_quotation(plain, sentence):
                 continue
             message = f'{text.owner.label}: it says what "{names[0]}", a tool that is not listed '
             message += f'here, must do: "{excerpt(order[0], 120)}"'
-            yield _finding("SEC-008", text, message, sentence[0][: 2 * _EXCERPT_CHARS])
+            yield _make_finding("SEC-008", text, message, sentence[0][: 2 * _EXCERPT_CHARS])
             return
 
 
@@ -372,7 +372,7 @@ def find_other_servers_tools(
     for text in catalog.texts():
         if text.is_key or len(text.value) < 12:
             continue
-        parts = _plain_parts(text.value)
+        parts = _normalize_parts(text.value)
         for plain, found in ((each, at) for each in parts for at in pattern.finditer(each)):
             start = (
                 max(plain.rfind(". ", 0, found.start()), plain.rfind("\n", 0, found.start())) + 1
@@ -386,7 +386,7 @@ def find_other_servers_tools(
             severity: Severity = "high" if _STRICT.search(sentence) else "medium"
             message = f'{text.owner.label}: it gives orders about "{excerpt(name, 80)}", a tool of '
             message += f"the server {excerpt(names[name], 80)}"
-            yield _finding("SEC-008", text, message, sentence[: 2 * _EXCERPT_CHARS], severity)
+            yield _make_finding("SEC-008", text, message, sentence[: 2 * _EXCERPT_CHARS], severity)
             break
 
 
@@ -439,11 +439,11 @@ def _find_fixed_recipient(text: Text, plain: str) -> Iterator[SecurityFinding]:
             if _PLACEHOLDER.search(found["to"]) or _SERVICE.search(found[0]):
                 continue
             what = "sends data to a fixed recipient"
-            yield _match_finding("SEC-009", text, plain, found, what)
+            yield _make_match_finding("SEC-009", text, plain, found, what)
             return
     names = {str(step).casefold() for step in text.steps}
     is_fixed = text.steps and text.steps[-1] in _FIXING_KEYS and names & _RECIPIENT_NAMES
     is_recipient = is_fixed and re.fullmatch(rf"{_EMAIL}|{_PHONE}|{_WALLET}", plain)
     if is_recipient and not _PLACEHOLDER.search(plain):
         message = f"{text.owner.label}: a recipient is fixed in the schema"
-        yield _finding("SEC-009", text, message, plain)
+        yield _make_finding("SEC-009", text, message, plain)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mcptest.compliance.report import Judgement, Profile, build_report, curl_command
 from mcptest.compliance.run import Settings
-from mcptest.core.compliance import CheckResult, ConformanceReport
+from mcptest.core.compliance import CheckResult, ComplianceReport
 from mcptest.core.plan import ServerSpec
 from mcptest.formats.lane_files import ExpectedFailure
 
@@ -45,7 +45,7 @@ def result(id: str, verdict: Any = "failed", received: str = "", **more: Any) ->
     )
 
 
-def report(ran: Ran, *expected: ExpectedFailure, today: str = "2026-11-18") -> ConformanceReport:
+def report(ran: Ran, *expected: ExpectedFailure, today: str = "2026-11-18") -> ComplianceReport:
     judgement = Judgement(profiles={REVISION: PROFILE}, expected=expected, today=today)
     return build_report(ran, judgement, "", 1.0)  # type: ignore[arg-type]  # the part that is used
 

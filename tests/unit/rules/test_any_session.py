@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from mcptest.core.errors import FormatError
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.captures import score_file
-from mcptest.rules.judge import Scorer
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Facts
+from mcptest.rules.scorer import Scorer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

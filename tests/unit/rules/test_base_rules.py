@@ -15,9 +15,9 @@ from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.captures import score_capture
 from mcptest.rules.jsonrpc import encoding_fault
-from mcptest.rules.judge import Scorer
 from mcptest.rules.registry import RULES as EVERY_RULE
 from mcptest.rules.rule import Facts
+from mcptest.rules.scorer import Scorer
 
 CAPTURES = sorted((Path(__file__).parent.parent.parent / "captures").glob("BASE-*.json"))
 RULES = [rule for rule in EVERY_RULE if rule.id.startswith("BASE-")]

@@ -10,9 +10,9 @@ from case_tables import each_case
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
 from mcptest.rules.content import is_url
-from mcptest.rules.judge import Scorer
 from mcptest.rules.registry import RULES as EVERY_RULE
 from mcptest.rules.rule import META_CAPABILITIES, Facts
+from mcptest.rules.scorer import Scorer
 
 VERSIONS = dict(zip("ABCDE", REVISIONS, strict=True))
 RULES = {rule.id: rule for rule in EVERY_RULE}

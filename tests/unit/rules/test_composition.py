@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from mcptest.rules.judge import Member, find_conflicts
+from mcptest.rules.scorer import SessionNames, find_conflicts
 
 
-def member(label: str, *tools: str, ids: tuple[object, ...] = (), transport: str = "") -> Member:
-    made = Member(label, transport)
+def member(
+    label: str, *tools: str, ids: tuple[object, ...] = (), transport: str = ""
+) -> SessionNames:
+    made = SessionNames(label, transport)
     listed = {"result": {"tools": [{"name": name} for name in tools]}}
     made.add_exchange({"method": "tools/list"}, listed)
     for id in ids:
@@ -18,7 +20,7 @@ def member(label: str, *tools: str, ids: tuple[object, ...] = (), transport: str
     return made
 
 
-def kinds(*members: Member) -> list[str]:
+def kinds(*members: SessionNames) -> list[str]:
     return [conflict.kind for conflict in find_conflicts(list(members))]
 
 
@@ -85,7 +87,7 @@ def test_sessions_on_different_transports_cannot_collide() -> None:
     "response", [None, [], {}, {"result": 3}, {"result": {"tools": 3}}, {"result": {"tools": [3]}}]
 )
 def test_odd_answers_contain_no_tools(response: Any) -> None:
-    made = Member("a", "")
+    made = SessionNames("a", "")
     made.add_exchange({"method": "tools/list"}, response)
     made.add_exchange([1], response)
     assert made.tools == {}

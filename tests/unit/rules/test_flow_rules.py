@@ -8,9 +8,9 @@ import pytest
 
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.judge import Scorer
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Facts, Latest, limit, show, show_member
+from mcptest.rules.scorer import Scorer
 
 VERSIONS = dict(zip("ABCDE", REVISIONS, strict=True))
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"

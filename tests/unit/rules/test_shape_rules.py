@@ -29,7 +29,10 @@ IN_TABLE = {
 } - {""}
 # The rules of the table, without what they judge beyond shapes.
 BY_SHAPE = [
-    *(BY_ID[id].but(topics=SHAPE_TOPICS, look=by_shape(id), watch=None) for id in sorted(IN_TABLE)),
+    *(
+        BY_ID[id].but(topics=SHAPE_TOPICS, check=by_shape(id), session_check=None)
+        for id in sorted(IN_TABLE)
+    ),
     BY_ID["BASE-39"],
 ]
 RESULT = (None, "result")

@@ -9,7 +9,7 @@ from case_tables import each_case
 
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
-from mcptest.rules.captures import SessionJudge, score_capture
+from mcptest.rules.captures import CaptureScorer, score_capture
 from mcptest.rules.registry import RULES
 
 VERSIONS = dict(zip("ABCDE", REVISIONS, strict=True))
@@ -116,10 +116,10 @@ def test_json_that_is_not_a_message_is_noise_too(message: object, verdict: str) 
 
 def late(*exchanges: dict[str, Any], transport: str) -> dict[str, Verdict]:
     """The verdicts when the transport is named after the exchanges."""
-    judge = SessionJudge(RULES)
+    judge = CaptureScorer(RULES)
     judge.set_member("protocol_version", VERSIONS["E"])
     for exchange in exchanges:
-        judge.exchange(exchange)
+        judge.add_exchange(exchange)
     judge.set_member("transport", transport)
     return {each.id: each for each in judge.finish().verdicts}
 

@@ -21,10 +21,10 @@ from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import join_words, visible
 from mcptest.reporters.rules import (
-    render_conformance,
-    render_conformance_json,
-    render_conformance_junit,
-    render_conformance_sarif,
+    render_score,
+    render_score_json,
+    render_score_junit,
+    render_score_sarif,
 )
 from mcptest.reporters.style import Paint, narrow_encoding
 from mcptest.rules.captures import score_file
@@ -139,16 +139,16 @@ def _unreadable(file: str, reason: str) -> FormatError:
 def _write(score: CaptureScore, format: str, file: str, arguments: Arguments) -> None:
     output = StandardOutput()
     if format == "json":
-        output.write_utf8(render_conformance_json(score))
+        output.write_utf8(render_score_json(score))
     elif format == "junit":
-        output.write_utf8(render_conformance_junit(score, file))
+        output.write_utf8(render_score_junit(score, file))
     elif format == "sarif":
-        output.write_utf8(render_conformance_sarif(score, file, __version__))
+        output.write_utf8(render_score_sarif(score, file, __version__))
     else:
         paint = Paint(on=wants_colour(parse_color(arguments)))
         encoding = narrow_encoding(sys.stdout)
         is_verbose = arguments.has("--verbose")
-        output.write(render_conformance(score, paint, encoding, is_verbose=is_verbose))
+        output.write(render_score(score, paint, encoding, is_verbose=is_verbose))
 
 
 COMMAND = Command(

@@ -27,7 +27,6 @@ from mcptest.protocol.http_address import BadUrlError, parse_url, same_origin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from mcptest.compliance.check import Outcome, Probe
@@ -43,14 +42,15 @@ _FIRST = "2025-03-26"
 _RESOURCE_SERVER_SINCE = "2025-06-18"
 _DISCOVERY_SINCE = "2025-11-25"
 
-_OPEN = "the server needs no authorization"
 _RESOURCE_DOCUMENT = "/.well-known/oauth-protected-resource"
 _SERVER_DOCUMENTS = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
 
 def _first_reply(peer: HttpPeer, run: Run, token: str | None, query: str = "") -> HttpReply:
     """The answer to the first request of a client, with this token instead of the user's."""
-    return first_reply(peer.visitor(f"Bearer {token}" if token else ""), peer, run, query=query)
+    return first_reply(
+        peer.other_client(f"Bearer {token}" if token else ""), peer, run, query=query
+    )
 
 
 def _has_own_token(peer: HttpPeer) -> bool:
@@ -62,17 +62,15 @@ def _lacks_protection(peer: Peer) -> str:
     return "" if _has_own_token(http_peer(peer)) else "that it needs a token"
 
 
-def _if_protected(judge: Callable[[HttpPeer, Run], Outcome]) -> Probe:
-    """Make a check of a server that needs authorization; it does not apply to others."""
-
-    def check(peer: Peer, run: Run) -> Outcome:
-        peer = http_peer(peer)
-        if run.needs_token is None:
-            run.needs_token = _has_own_token(peer) or _first_reply(peer, run, None).status == 401
-            peer.begin()
-        return judge(peer, run) if run.needs_token else not_applicable(_OPEN)
-
-    return check
+def _protected_peer(peer: Peer, run: Run) -> HttpPeer:
+    """The connection, if the server needs authorization; else UndecidedError."""
+    peer = http_peer(peer)
+    if run.needs_token is None:
+        run.needs_token = _has_own_token(peer) or _first_reply(peer, run, None).status == 401
+        peer.clear_evidence()
+    if not run.needs_token:
+        raise UndecidedError(not_applicable("the server needs no authorization"))
+    return peer
 
 
 def _needs_401(reply: HttpReply, what: str) -> Outcome:
@@ -84,20 +82,20 @@ def _needs_401(reply: HttpReply, what: str) -> Outcome:
     )
 
 
-@_if_protected
-def _refuses_without_token(peer: HttpPeer, run: Run) -> Outcome:
+def _refuses_without_token(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     reply = _first_reply(peer, run, None)
     return _needs_401(reply, "without a token")
 
 
-@_if_protected
-def _refuses_invented_tokens(peer: HttpPeer, run: Run) -> Outcome:
+def _refuses_invented_tokens(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     reply = _first_reply(peer, run, run.unknown_name("token"))
     return _needs_401(reply, "with an invented token")
 
 
-@_if_protected
-def _refuses_tokens_in_queries(peer: HttpPeer, run: Run) -> Outcome:
+def _refuses_tokens_in_queries(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     reply = _first_reply(peer, run, None, f"access_token={run.unknown_name('token')}")
     if reply.status >= 400:
         return PASSED
@@ -117,8 +115,8 @@ def _repeats_no_tokens(peer: Peer, run: Run) -> Outcome:
     return PASSED
 
 
-@_if_protected
-def _needs_tokens_later(peer: HttpPeer, run: Run) -> Outcome:
+def _needs_tokens_later(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     if not _has_own_token(peer):
         return could_not_run("needs a token: --bearer-env NAME")
     answer = peer.request(peer.harmless_method, headers={"Authorization": None}, is_judged=False)
@@ -137,7 +135,7 @@ def _with_other_token(peer: HttpPeer, run: Run) -> dict[str, str]:
     """The header with the token of another user. UndecidedError if it is not accepted."""
     token = run.hints[_OTHER_TOKEN]
     reply = _first_reply(peer, run, token)
-    peer.begin()
+    peer.clear_evidence()
     if not 200 <= reply.status < 300:
         status = reply.status or reply.error
         reason = f"the server does not accept {_OTHER_TOKEN}: it answered with {status}"
@@ -168,7 +166,7 @@ def _shares_only_what_is_public(peer: Peer, run: Run) -> Outcome:
         if not peer.has(kind.capability):
             continue
         method = kind.method
-        peer.begin()
+        peer.clear_evidence()
         first = peer.request(method).result
         if first is None or first.get("cacheScope") != "public":
             continue
@@ -193,8 +191,8 @@ def _challenge(peer: HttpPeer, run: Run) -> str:
     return _first_reply(peer, run, None).header("www-authenticate")
 
 
-@_if_protected
-def _names_the_document(peer: HttpPeer, run: Run) -> Outcome:
+def _names_the_document(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     challenge = _challenge(peer, run)
     if "resource_metadata=" in challenge:
         return PASSED
@@ -234,8 +232,8 @@ def _resource_document(peer: HttpPeer, run: Run) -> Members | None:
     return next((each for each in found if each is not None), None)
 
 
-@_if_protected
-def _has_a_document(peer: HttpPeer, run: Run) -> Outcome:
+def _has_a_document(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     if _resource_document(peer, run) is not None:
         return PASSED
     return violated(
@@ -244,8 +242,8 @@ def _has_a_document(peer: HttpPeer, run: Run) -> Outcome:
     )
 
 
-@_if_protected
-def _names_authorization_servers(peer: HttpPeer, run: Run) -> Outcome:
+def _names_authorization_servers(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     document = _resource_document(peer, run)
     if document is None:
         return not_applicable("there is no protected resource metadata, which AUTH-03 reports")
@@ -286,8 +284,8 @@ def _server_document(peer: HttpPeer, issuer: str) -> Members | None:
     return next((each for each in found if each is not None), None)
 
 
-@_if_protected
-def _describes_the_authorization_server(peer: HttpPeer, run: Run) -> Outcome:
+def _describes_the_authorization_server(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     issuer = _own_issuer(peer, run)
     if not issuer:
         return not_applicable(_ELSEWHERE)
@@ -303,8 +301,8 @@ def _describes_the_authorization_server(peer: HttpPeer, run: Run) -> Outcome:
     return PASSED
 
 
-@_if_protected
-def _has_secure_endpoints(peer: HttpPeer, run: Run) -> Outcome:
+def _has_secure_endpoints(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     issuer = _own_issuer(peer, run)
     document = _server_document(peer, issuer) if issuer else None
     if document is None:
@@ -320,8 +318,8 @@ def _has_secure_endpoints(peer: HttpPeer, run: Run) -> Outcome:
     return PASSED
 
 
-@_if_protected
-def _is_described_at_the_root(peer: HttpPeer, run: Run) -> Outcome:
+def _is_described_at_the_root(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     if _read(peer, _SERVER_DOCUMENTS[0]) is not None:
         return PASSED
     replies = [
@@ -336,7 +334,7 @@ def _is_described_at_the_root(peer: HttpPeer, run: Run) -> Outcome:
     )
 
 
-def _check(property: str, run: Any, **more: Any) -> Check:
+def _check(property: str, run: Probe, **more: Any) -> Check:
     more = {"since": _FIRST, "phase": "launch"} | more
     return Check(property=property, run=run, transport="http", **more)
 

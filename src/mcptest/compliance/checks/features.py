@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "answers_list",
-    "callable_tools",
     "declares_truly",
     "hinted_call",
     "is_read_only",
     "is_success",
-    "listed",
+    "judge_silence",
     "names_of",
     "no_callable_tool",
     "own_session",
+    "require_entries",
+    "require_tools",
     "sample_call",
     "show_name",
     "task_support",
     "try_call",
-    "unanswered",
     "undeclared",
 ]
 
@@ -59,7 +59,7 @@ _TRUTH = {"tools": "TOOL-01", "resources": "RES-01", "prompts": "PROMPT-01"}
 
 
 def declares_truly(kind: str) -> Probe:
-    """The probe for tools, resources or prompts: declared, if and only if they are served."""
+    """The check that tools, resources or prompts are declared if and only if they are served."""
 
     def check(peer: Peer, run: Run) -> Outcome:
         answer = peer.request_or_silence(peer.message(f"{kind}/list"))
@@ -82,7 +82,7 @@ def declares_truly(kind: str) -> Probe:
 
 
 def answers_list(kind: str) -> Probe:
-    """The probe for tools, resources or prompts: what is declared can be listed."""
+    """The check that tools, resources or prompts can be listed if they are declared."""
 
     def check(peer: Peer, run: Run) -> Outcome:
         if not peer.has(kind):
@@ -102,7 +102,7 @@ def answers_list(kind: str) -> Probe:
     return check
 
 
-def listed(peer: Peer, kind: str) -> list[Message]:
+def require_entries(peer: Peer, kind: str) -> list[Message]:
     """The tools, resources or prompts, at least one. UndecidedError if there is none."""
     if not peer.has(kind):
         raise UndecidedError(undeclared(kind))
@@ -120,12 +120,12 @@ def undeclared(capability: str) -> Outcome:
     return not_applicable(f"the server does not declare the capability {capability}")
 
 
-def callable_tools(peer: Peer, run: Run) -> list[Message]:
+def require_tools(peer: Peer, run: Run) -> list[Message]:
     """The tools that may be called, at least one. UndecidedError if there is none.
 
     Those that can only be called as a task are left out.
     """
-    allowed = [tool for tool in listed(peer, "tools") if run.may_call(tool)]
+    allowed = [tool for tool in require_entries(peer, "tools") if run.may_call(tool)]
     if not allowed:
         raise UndecidedError(no_callable_tool("no tool may be called"))
     plain = [tool for tool in allowed if task_support(tool) != "required"]
@@ -195,7 +195,7 @@ def is_success(answer: Answer) -> bool:
     return is_complete and not tool_failure(result)
 
 
-def unanswered(peer: Peer, what: str, answer: Answer) -> Outcome | None:
+def judge_silence(peer: Peer, what: str, answer: Answer) -> Outcome | None:
     """The outcome if a message got no answer at all, None if it got one."""
     if answer.message is not None or answer.is_refused:
         return None

@@ -40,7 +40,6 @@ from mcptest.transport.http.connection import listening_addresses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from mcptest.compliance.check import Outcome, Probe
@@ -76,7 +75,7 @@ def http_peer(peer: Peer) -> HttpPeer:
 
 
 def first_reply(
-    visitor: HttpPeer,
+    client: HttpPeer,
     peer: HttpPeer,
     run: Run,
     *,
@@ -89,19 +88,19 @@ def first_reply(
     If it opens a session, that is ended again.
     """
     if REVISIONS[run.version].is_stateless:
-        visitor.version = run.version
-        message = visitor.message("server/discover")
+        client.version = run.version
+        message = client.message("server/discover")
     else:
-        params = visitor.initialize_params(run.version)
-        message = jsonrpc.request(visitor.next_id(), "initialize", params)
+        params = client.initialize_params(run.version)
+        message = jsonrpc.request(client.next_id(), "initialize", params)
     address = peer.client.address
     if query:
         mark = "&" if "?" in address.target else "?"
         address = address.but(target=f"{address.target}{mark}{query}")
-    sent = visitor.default_headers(message) | (headers or {})
+    sent = client.default_headers(message) | (headers or {})
     reply = peer.exchange("POST", sent, encode_line(message), host=host, address=address)
-    visitor.session_id = reply.header("mcp-session-id")
-    visitor.end()
+    client.session_id = reply.header("mcp-session-id")
+    client.end()
     return reply
 
 
@@ -112,7 +111,7 @@ def refuses_foreign(peer: Peer, run: Run, host: str = "") -> Outcome:
         return could_not_run(f"{reason}: --remote-probes", needs="--remote-probes")
     peer = http_peer(peer)
     origin = {"Origin": f"http://{_FOREIGN}"}
-    reply = first_reply(peer.visitor(), peer, run, headers=origin, host=host)
+    reply = first_reply(peer.other_client(), peer, run, headers=origin, host=host)
     also = f" and Host: {host}" if host else ""
     if reply.status and reply.status < 400:
         return violated(
@@ -177,7 +176,7 @@ def _refuses_bad_notifications(peer: Peer, run: Run) -> Outcome:
         {"jsonrpc": "2.0", "method": 5},
         {"jsonrpc": "1.0", "method": f"notifications/mcptest-{run.suffix}"},
     ):
-        peer.begin()
+        peer.clear_evidence()
         answer = peer.send(message)
         seen = [*answer.others, *([answer.message] if answer.message else [])]
         if not answer.status:
@@ -205,10 +204,10 @@ def _gives_random_sessions(peer: Peer, run: Run) -> Outcome:
     peer = _session_peer(peer)
     ids = []
     for _ in range(_SESSIONS):
-        visitor = peer.visitor()
-        visitor.open(run.version)
-        ids.append(visitor.session_id)
-        visitor.end()
+        client = peer.other_client()
+        client.open(run.version)
+        ids.append(client.session_id)
+        client.end()
     # It may limit how many sessions are opened.
     ids = [id for id in ids if id]
     if len(ids) < _LEAST_SESSIONS:
@@ -236,25 +235,25 @@ def _are_counted(ids: list[str]) -> bool:
 
 
 def _ends_sessions(peer: Peer, run: Run) -> Outcome:
-    visitor = _session_peer(run.connect(run.version))
-    visitor.begin()
-    deleted = visitor.exchange("DELETE", visitor.default_headers(None) | {"Content-Type": None})
+    client = _session_peer(run.connect(run.version))
+    client.clear_evidence()
+    deleted = client.exchange("DELETE", client.default_headers(None) | {"Content-Type": None})
     if deleted.status >= 400 or not deleted.status:
         return not_applicable(f"the server answers DELETE with HTTP status {deleted.status}")
-    answer = visitor.request("ping")
-    visitor.session_id = ""
+    answer = client.request("ping")
+    client.session_id = ""
     if answer.status == 404:
         return PASSED
     return violated(
         "a request in a session that was ended with DELETE must get HTTP status 404, so that the "
         f"client begins a new one; the server answered with {answer.describe()}"
-    ).seen_by(visitor)
+    ).with_evidence(client)
 
 
 def _refuses_unknown_sessions(peer: Peer, run: Run) -> Outcome:
     peer = _session_peer(peer)
     for session, what in ((run.unknown_name("session"), "an unknown"), (None, "no")):
-        peer.begin()
+        peer.clear_evidence()
         answer = peer.request("ping", headers={"Mcp-Session-Id": session})
         # A server that serves requests without an id does not require one.
         if answer.status < 400 and (session or answer.result is None):
@@ -322,9 +321,6 @@ def _names_the_endpoint(peer: Peer, run: Run) -> Outcome:
     seen = f"an event named {first.name}" if isinstance(first, SseEvent) else "nothing"
     return violated(f"the first event of the stream must be named endpoint; the server sent {seen}")
 
-
-_http_check = partial(Check, transport="http")
-_session_check = partial(_http_check, since=_FIRST_STREAMABLE, until=_HANDSHAKE_END)
 
 # The stateless era: headers that repeat the body, and statuses.
 #
@@ -401,7 +397,8 @@ class _Named(Record):
     name: str
 
 
-def _find_named(peer: Peer, run: Run) -> _Named | None:
+def _require_named(peer: Peer, run: Run) -> _Named:
+    """A request that names something. UndecidedError if there is none without an effect."""
     for resource in peer.list_all("resources") or ():
         if isinstance(resource.get("uri"), str):
             uri = resource["uri"]
@@ -415,31 +412,19 @@ def _find_named(peer: Peer, run: Run) -> _Named | None:
         arguments = sample_arguments(tool.get("inputSchema")).arguments
         params = {"name": tool["name"], "arguments": arguments}
         return _Named(method="tools/call", params=params, name=tool["name"])
-    return None
+    reason = "the server has nothing that can be read or called without an effect"
+    raise UndecidedError(not_applicable(reason))
 
 
-def _if_named(judge: Callable[[Peer, Run, _Named], Outcome]) -> Probe:
-    """Make a check that needs a request that names something."""
-
-    def check(peer: Peer, run: Run) -> Outcome:
-        if (named := _find_named(peer, run)) is None:
-            return not_applicable(
-                "the server has nothing that can be read or called without an effect"
-            )
-        return judge(peer, run, named)
-
-    return check
-
-
-@_if_named
-def _needs_the_name(peer: Peer, run: Run, named: _Named) -> Outcome:
+def _needs_the_name(peer: Peer, run: Run) -> Outcome:
+    named = _require_named(peer, run)
     header = {"Mcp-Name": None}
     answer = peer.request(named.method, named.params, headers=header, is_judged=False)
     return _judge_mismatch(answer, f"{named.method} without the header Mcp-Name")
 
 
-@_if_named
-def _compares_the_name(peer: Peer, run: Run, named: _Named) -> Outcome:
+def _compares_the_name(peer: Peer, run: Run) -> Outcome:
+    named = _require_named(peer, run)
     other = {"Mcp-Name": run.unknown_name("name")}
     answer = peer.request(named.method, named.params, headers=other, is_judged=False)
     return _judge_mismatch(answer, f"{named.method} with another name in the header Mcp-Name")
@@ -449,8 +434,8 @@ def _encode(text: str) -> str:
     return f"=?base64?{base64.b64encode(text.encode()).decode('ascii')}?="
 
 
-@_if_named
-def _decodes_names(peer: Peer, run: Run, named: _Named) -> Outcome:
+def _decodes_names(peer: Peer, run: Run) -> Outcome:
+    named = _require_named(peer, run)
     right = {"Mcp-Name": _encode(named.name)}
     answer = peer.request(named.method, named.params, headers=right, is_judged=False)
     if answer.code == HEADER_MISMATCH or answer.status == 400:
@@ -491,7 +476,7 @@ def _refuses_methods_with_404(peer: Peer, run: Run) -> Outcome:
 
 def _refuses_missing_meta_with_400(peer: Peer, run: Run) -> Outcome:
     for key, other in ((VERSION_KEY, "BASE-33"), (META_CAPABILITIES, "BASE-34")):
-        peer.begin()
+        peer.clear_evidence()
         meta = {name: value for name, value in peer.meta.items() if name != key}
         message = peer.message("server/discover", {"_meta": meta}, meta=False)
         answer = peer.request_or_silence(message, is_judged=False)
@@ -513,8 +498,8 @@ class _Mirrored(Record):
     argument: str
 
 
-def _find_mirrored(peer: Peer, run: Run) -> _Mirrored | None:
-    """A tool that may be called and has a string argument with `x-mcp-header`."""
+def _require_mirrored(peer: Peer, run: Run) -> _Mirrored:
+    """A call of a tool with an argument with `x-mcp-header`. UndecidedError if there is none."""
     for tool in run.callable_tools(peer):
         schema = tool.get("inputSchema")
         properties = schema.get("properties") if isinstance(schema, dict) else None
@@ -528,18 +513,8 @@ def _find_mirrored(peer: Peer, run: Run) -> _Mirrored | None:
             for header, value in headers.items():
                 params = {"name": tool["name"], "arguments": arguments}
                 return _Mirrored(params=params, header=header, value=value, argument=name)
-    return None
-
-
-def _if_mirrored(judge: Callable[[Peer, Run, _Mirrored], Outcome]) -> Probe:
-    """Make a check that needs a call of a tool with such an argument."""
-
-    def check(peer: Peer, run: Run) -> Outcome:
-        if (call := _find_mirrored(peer, run)) is None:
-            return not_applicable("no tool that may be called has an argument with x-mcp-header")
-        return judge(peer, run, call)
-
-    return check
+    reason = "no tool that may be called has an argument with x-mcp-header"
+    raise UndecidedError(not_applicable(reason))
 
 
 def _call_with(peer: Peer, call: _Mirrored, value: str | None) -> Answer:
@@ -547,14 +522,14 @@ def _call_with(peer: Peer, call: _Mirrored, value: str | None) -> Answer:
     return peer.request("tools/call", call.params, headers=header, is_judged=False)
 
 
-@_if_mirrored
-def _compares_arguments(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
+def _compares_arguments(peer: Peer, run: Run) -> Outcome:
+    call = _require_mirrored(peer, run)
     answer = _call_with(peer, call, f"{call.value}-other")
     return _judge_mismatch(answer, f"a header {call.header} that differs from the argument")
 
 
-@_if_mirrored
-def _needs_argument_headers(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
+def _needs_argument_headers(peer: Peer, run: Run) -> Outcome:
+    call = _require_mirrored(peer, run)
     answer = _call_with(peer, call, None)
     if answer.is_refused:
         return PASSED
@@ -564,8 +539,8 @@ def _needs_argument_headers(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
     )
 
 
-@_if_mirrored
-def _needs_no_headers_of_absent_arguments(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
+def _needs_no_headers_of_absent_arguments(peer: Peer, run: Run) -> Outcome:
+    call = _require_mirrored(peer, run)
     arguments = {k: v for k, v in call.params["arguments"].items() if k != call.argument}
     params, header = call.params | {"arguments": arguments}, {call.header: None}
     answer = peer.request("tools/call", params, headers=header, is_judged=False)
@@ -577,10 +552,10 @@ def _needs_no_headers_of_absent_arguments(peer: Peer, run: Run, call: _Mirrored)
     )
 
 
-@_if_mirrored
-def _refuses_bad_header_values(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
+def _refuses_bad_header_values(peer: Peer, run: Run) -> Outcome:
+    call = _require_mirrored(peer, run)
     for value in ("=?base64?%%%?=", "\xfc\xf6\xe4"):
-        peer.begin()
+        peer.clear_evidence()
         answer = _call_with(peer, call, value)
         if not answer.is_refused:
             return violated(
@@ -590,8 +565,8 @@ def _refuses_bad_header_values(peer: Peer, run: Run, call: _Mirrored) -> Outcome
     return PASSED
 
 
-@_if_mirrored
-def _decodes_arguments(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
+def _decodes_arguments(peer: Peer, run: Run) -> Outcome:
+    call = _require_mirrored(peer, run)
     answer = _call_with(peer, call, _encode(call.value))
     if not answer.is_refused:
         return PASSED
@@ -619,7 +594,7 @@ def _has_no_sessions(peer: Peer, run: Run) -> Outcome:
         # GET and DELETE are for its clients of the other era.
         return PASSED
     for method in ("GET", "DELETE"):
-        peer.begin()
+        peer.clear_evidence()
         defaults = peer.default_headers(None) | {"Content-Type": None}
         reply = peer.exchange_head(method, defaults)
         if reply.status != 405:
@@ -630,12 +605,16 @@ def _has_no_sessions(peer: Peer, run: Run) -> Outcome:
     return PASSED
 
 
-def _check(property: str, run: Any, **more: Any) -> Check:
-    return Check(property=property, run=run, since=NEWEST_STATELESS, transport="http", **more)
+_http_check = partial(Check, transport="http")
+_handshake_check = partial(_http_check, since=_FIRST_STREAMABLE, until=_HANDSHAKE_END)
+
+
+def _stateless_check(property: str, run: Probe, **more: Any) -> Check:
+    return _http_check(property=property, run=run, since=NEWEST_STATELESS, **more)
 
 
 CHECKS = {
-    "HTTP-01 single-endpoint": _session_check(
+    "HTTP-01 single-endpoint": _handshake_check(
         property="GET and POST are served on one path",
         run=_has_one_endpoint,
     ),
@@ -655,21 +634,21 @@ CHECKS = {
         since=_FIRST_STREAMABLE,
         phase="malformed",
     ),
-    "HTTP-07 get-sse-or-405": _session_check(
+    "HTTP-07 get-sse-or-405": _handshake_check(
         property="GET gets an event stream or status 405",
         run=_answers_get,
     ),
-    "HTTP-12 session-id-entropy": _session_check(
+    "HTTP-12 session-id-entropy": _handshake_check(
         property="session ids are unique, and not consecutive numbers",
         run=_gives_random_sessions,
         level="SHOULD",
     ),
-    "HTTP-13 session-terminated-404": _session_check(
+    "HTTP-13 session-terminated-404": _handshake_check(
         property="a request in a session that was ended gets status 404",
         run=_ends_sessions,
         phase="own",
     ),
-    "HTTP-14 session-unknown": _session_check(
+    "HTTP-14 session-unknown": _handshake_check(
         property="requests with an unknown session id, or without one, are refused",
         run=_refuses_unknown_sessions,
         level="SHOULD",
@@ -697,59 +676,61 @@ CHECKS = {
         run=_names_the_endpoint,
         until="2024-11-05",
     ),
-    "HTTP-26 header-version-mismatch": _check(
+    "HTTP-26 header-version-mismatch": _stateless_check(
         "a version header that differs from _meta gets 400 and -32020", _compares_the_version
     ),
-    "HTTP-27 header-version-missing": _check(
+    "HTTP-27 header-version-missing": _stateless_check(
         "a request without the version header gets 400 and -32020", _needs_the_version
     ),
-    "HTTP-28 mcp-method-missing": _check(
+    "HTTP-28 mcp-method-missing": _stateless_check(
         "a request without Mcp-Method gets 400 and -32020",
         _compares_the_method(None, "a request without the header Mcp-Method"),
     ),
-    "HTTP-29 mcp-method-mismatch": _check(
+    "HTTP-29 mcp-method-mismatch": _stateless_check(
         "another method in Mcp-Method gets 400 and -32020",
         _compares_the_method("tools/list", "a header Mcp-Method that differs from the method"),
     ),
-    "HTTP-30 mcp-name-missing": _check(
+    "HTTP-30 mcp-name-missing": _stateless_check(
         "a request that names something, without Mcp-Name, gets 400 and -32020", _needs_the_name
     ),
-    "HTTP-31 mcp-name-mismatch": _check(
+    "HTTP-31 mcp-name-mismatch": _stateless_check(
         "another name in Mcp-Name gets 400 and -32020", _compares_the_name
     ),
-    "HTTP-32 mcp-name-base64": _check("Mcp-Name may be in Base64", _decodes_names),
-    "HTTP-33 header-name-case": _check("the names of headers have no case", _ignores_case_of_names),
-    "HTTP-34 header-value-case": _check(
+    "HTTP-32 mcp-name-base64": _stateless_check("Mcp-Name may be in Base64", _decodes_names),
+    "HTTP-33 header-name-case": _stateless_check(
+        "the names of headers have no case", _ignores_case_of_names
+    ),
+    "HTTP-34 header-value-case": _stateless_check(
         "the value of Mcp-Method has its case",
         _compares_the_method(
             "SERVER/DISCOVER", "a header Mcp-Method in other case than the method"
         ),
     ),
-    "HTTP-35 unsupported-version-400": _check(
+    "HTTP-35 unsupported-version-400": _stateless_check(
         "error -32022 comes with status 400", _refuses_versions_with_400
     ),
-    "HTTP-36 unknown-method-404": _check(
+    "HTTP-36 unknown-method-404": _stateless_check(
         "error -32601 comes with status 404", _refuses_methods_with_404
     ),
-    "HTTP-37 meta-missing-400": _check(
+    "HTTP-37 meta-missing-400": _stateless_check(
         "missing metadata is refused with status 400", _refuses_missing_meta_with_400
     ),
-    "HTTP-42 param-header-mismatch": _check(
+    "HTTP-42 param-header-mismatch": _stateless_check(
         "a header that differs from the argument gets 400 and -32020", _compares_arguments
     ),
-    "HTTP-43 param-header-missing": _check(
+    "HTTP-43 param-header-missing": _stateless_check(
         "an argument without its header is refused", _needs_argument_headers
     ),
-    "HTTP-44 param-header-not-expected": _check(
+    "HTTP-44 param-header-not-expected": _stateless_check(
         "an absent argument needs no header", _needs_no_headers_of_absent_arguments
     ),
-    "HTTP-45 param-header-invalid-chars": _check(
+    "HTTP-45 param-header-invalid-chars": _stateless_check(
         "headers that are not ASCII or not Base64 are refused", _refuses_bad_header_values
     ),
-    "HTTP-46 param-header-base64": _check(
+    "HTTP-46 param-header-base64": _stateless_check(
         "the header of an argument may be in Base64", _decodes_arguments
     ),
-    "HTTP-47 no-session-get-delete": _check(
+    "HTTP-47 no-session-get-delete": _stateless_check(
         "there are no sessions, and GET and DELETE get 405", _has_no_sessions, level="SHOULD"
     ),
 }

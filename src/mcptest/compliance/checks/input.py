@@ -56,7 +56,7 @@ def _names_missing_capability(peer: Peer, run: Run) -> Outcome:
     for hint, capability in _TOOLS.items():
         if not run.hints.get(hint):
             continue
-        peer.begin()
+        peer.clear_evidence()
         answer = peer.request("tools/call", hinted_call(run.hints, hint))
         if is_success(answer):
             continue
@@ -105,11 +105,11 @@ def _survives_refusals(peer: Peer, run: Run) -> Outcome:
         replies["an error"] = {"error": {"code": INTERNAL_ERROR, "message": "mcptest refuses"}}
     with own_session(peer, run, "elicitation") as fresh:
         for how, reply in replies.items():
-            fresh.begin()
+            fresh.clear_evidence()
             fresh.replies[_ELICIT] = reply
             if fresh.is_stateless:
                 first = fresh.request("tools/call", call)
-                if not _asks(first, _ELICIT):
+                if not _requires_input(first, _ELICIT):
                     return _not_asked("eliciting_tool", first)
                 answer = _retry(fresh, call, first, {_ELICIT: reply["result"]})
             else:
@@ -130,7 +130,7 @@ def _survives_refused_sampling(peer: Peer, run: Run) -> Outcome:
     call = hinted_call(run.hints, "sampling_tool")
     with own_session(peer, run, "sampling") as fresh:
         for code, text in ((-1, "User rejected sampling request"), (METHOD_NOT_FOUND, "no")):
-            fresh.begin()
+            fresh.clear_evidence()
             fresh.replies[_SAMPLE] = {"error": {"code": code, "message": text}}
             before = len(fresh.messages)
             answer = fresh.request("tools/call", call)
@@ -154,15 +154,17 @@ def _not_asked(hint: str, answer: Answer) -> Outcome:
 # Calls that are repeated with input
 
 
-def _asks(answer: Answer, method: str = "") -> bool:
+def _requires_input(answer: Answer, method: str = "") -> bool:
     """True if an answer says that input is required, of this method."""
     result = answer.result or {}
     if result.get("resultType") != "input_required":
         return False
-    return not method or any(each.get("method") == method for each in _requests(answer).values())
+    return not method or any(
+        each.get("method") == method for each in _input_requests(answer).values()
+    )
 
 
-def _requests(answer: Answer) -> dict[str, Message]:
+def _input_requests(answer: Answer) -> dict[str, Message]:
     requests = (answer.result or {}).get("inputRequests")
     found = requests.items() if isinstance(requests, dict) else ()
     return {key: each for key, each in found if isinstance(each, dict)}
@@ -171,7 +173,7 @@ def _requests(answer: Answer) -> dict[str, Message]:
 def _good_answers(answer: Answer) -> dict[str, Message]:
     """An answer to each question that a user or a model could have given."""
     answers: dict[str, Message] = {}
-    for key, request in _requests(answer).items():
+    for key, request in _input_requests(answer).items():
         params = request.get("params")
         schema = params.get("requestedSchema") if isinstance(params, dict) else None
         form = {"action": "accept", "content": sample_arguments(schema).arguments}
@@ -189,7 +191,7 @@ def _retry_params(call: Message, first: Answer, **changes: object) -> Message:
 def _retry(peer: Peer, call: Message, first: Answer, by_method: dict[str, Message]) -> Answer:
     """Repeat a call; questions of a method in `by_method` get that answer."""
     answers = _good_answers(first)
-    for key, request in _requests(first).items():
+    for key, request in _input_requests(first).items():
         answers[key] = by_method.get(str(request.get("method")), answers[key])
     return peer.request("tools/call", _retry_params(call, first, inputResponses=answers))
 
@@ -197,20 +199,20 @@ def _retry(peer: Peer, call: Message, first: Answer, by_method: dict[str, Messag
 def _with_question(
     judge: Callable[[Peer, Message, Answer, Run], Outcome],
 ) -> Callable[[Peer, Run], Outcome]:
-    """A probe of a call that asks, and that succeeds with a good answer."""
+    """A check of a call that asks, and that succeeds with a good answer."""
 
     def check(peer: Peer, run: Run) -> Outcome:
         call = hinted_call(run.hints, "eliciting_tool")
         with own_session(peer, run, "elicitation", "sampling") as fresh:
             first = fresh.request("tools/call", call)
-            if not _asks(first):
+            if not _requires_input(first):
                 return _not_asked("eliciting_tool", first)
             answer = fresh.request("tools/call", _retry_params(call, first))
             if not is_success(answer):
                 return could_not_run(
                     f"the call does not succeed with a made-up answer: it got {answer.describe()}"
                 )
-            fresh.begin()
+            fresh.clear_evidence()
             return judge(fresh, call, fresh.request("tools/call", call), run)
 
     return check
@@ -239,7 +241,7 @@ def _refuses_foreign_state(peer: Peer, call: Message, first: Answer, run: Run) -
     other = hinted_call(run.hints, "sampling_tool")
     asked = peer.request("tools/call", other)
     states = [(each.result or {}).get("requestState") for each in (first, asked)]
-    if not _asks(asked) or None in states or states[0] == states[1]:
+    if not _requires_input(asked) or None in states or states[0] == states[1]:
         return not_applicable("the two tools do not ask with a requestState of their own")
     answer = peer.request("tools/call", _retry_params(other, asked, requestState=states[0]))
     if not is_success(answer):
@@ -273,8 +275,8 @@ def _ignores_extra_answers(peer: Peer, call: Message, first: Answer, run: Run) -
 
 
 def _refuses_malformed_answers(peer: Peer, call: Message, first: Answer, run: Run) -> Outcome:
-    for malformed in (["mcptest"], dict.fromkeys(_requests(first), 7)):
-        peer.begin()
+    for malformed in (["mcptest"], dict.fromkeys(_input_requests(first), 7)):
+        peer.clear_evidence()
         params = _retry_params(call, first, inputResponses=malformed)
         answer = peer.request("tools/call", params, is_judged=False)
         if peer.is_lost:

@@ -42,7 +42,7 @@ def _show(value: object) -> str:
 
 def _echoes_ids(peer: Peer, run: Run) -> Outcome:
     for id in _IDS:
-        peer.begin()
+        peer.clear_evidence()
         answer = peer.request_or_silence(peer.message(peer.harmless_method, id=id))
         if answer.message is None:
             strays = [each for each in answer.others if "method" not in each and "id" in each]
@@ -58,7 +58,7 @@ def _leaves_notifications_alone(peer: Peer, run: Run) -> Outcome:
         ("notifications/progress", {"progressToken": [1], "progress": "much"}),
         (f"notifications/mcptest-{run.suffix}", {}),
     ):
-        peer.begin()
+        peer.clear_evidence()
         # Some of these are wrong on purpose.
         peer.send(jsonrpc.notification(method, params))
         replies = peer.unasked_responses(peer.settle())
@@ -97,7 +97,7 @@ def _refuses_missing_params(peer: Peer, run: Run) -> Outcome:
     methods = [needed for capability, needed in _NEEDED.items() if peer.has(capability)]
     weak = PASSED
     for method, member in methods:
-        peer.begin()
+        peer.clear_evidence()
         message = peer.message(method)
         answer = peer.request_or_silence(message | {"params": message.get("params", {})})
         if not answer.is_refused:
@@ -107,7 +107,7 @@ def _refuses_missing_params(peer: Peer, run: Run) -> Outcome:
                 f"{method} without {member} should get error -32602 (invalid params); the server "
                 f"answered with {answer.describe()}",
                 level="SHOULD",
-            ).seen_by(peer)
+            ).with_evidence(peer)
     return weak if methods else not_applicable("the server has no tools, resources or prompts")
 
 
@@ -134,7 +134,7 @@ def _survives_parse_errors(peer: Peer, run: Run) -> Outcome:
 def _refuses_odd_ids(peer: Peer, run: Run) -> Outcome:
     weak = PASSED
     for id in (1.5, None, True):
-        peer.begin()
+        peer.clear_evidence()
         message = {**peer.message(peer.harmless_method, id=0), "id": id}
         answer = _answer_to_odd_id(peer, message, id)
         if peer.is_lost:
@@ -152,7 +152,7 @@ def _refuses_odd_ids(peer: Peer, run: Run) -> Outcome:
             f"a request with the id {_show(id)}, which is neither a string nor an integer, should "
             f"get error -32600 (invalid request); the server answered with {answer.describe()}",
             level="SHOULD",
-        ).seen_by(peer)
+        ).with_evidence(peer)
         if answer.message is not None:
             seen = f", with the id {_show(answer.message.get('id'))}"
             weak = weak.but(message=weak.message + seen)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mcptest.compliance.check import Outcome
     from mcptest.compliance.peer import Answer, Peer
-    from mcptest.compliance.run import Offer, Run
+    from mcptest.compliance.run import Run
 
 __all__ = ["AT_OPENING", "CHECKS"]
 
@@ -48,17 +48,13 @@ def _show(value: object) -> str:
     return excerpt(dump_json(value), 120)
 
 
-def _with_evidence(outcome: Outcome, offer: Offer) -> Outcome:
-    return outcome.but(sent=offer.sent, received=offer.received)
-
-
 # With a handshake
 
 
 def _completes_initialize(peer: Peer, run: Run) -> Outcome:
     offer = run.offer(peer.version)
     gaps = list(handshake_gaps(offer.answer.result or peer.opening))
-    return _with_evidence(violated(f"initialize: {gaps[0]}"), offer) if gaps else PASSED
+    return violated(f"initialize: {gaps[0]}").with_evidence(offer) if gaps else PASSED
 
 
 def _echoes_versions(peer: Peer, run: Run) -> Outcome:
@@ -68,13 +64,10 @@ def _echoes_versions(peer: Peer, run: Run) -> Outcome:
         offer = answered[version]
         if offer.version != version:
             seen = offer.version or offer.answer.describe()
-            return _with_evidence(
-                violated(
-                    f"the server answered {version} to another offer, so it supports that; offered "
-                    f"{version} itself, it answered with {seen}"
-                ),
-                offer,
-            )
+            return violated(
+                f"the server answered {version} to another offer, so it supports that; offered "
+                f"{version} itself, it answered with {seen}"
+            ).with_evidence(offer)
     return PASSED
 
 
@@ -97,7 +90,7 @@ def _counters_unknown_versions(peer: Peer, run: Run) -> Outcome:
         seen = _show((offer.answer.result or {}).get("protocolVersion"))
         seen = offer.answer.problem or f"the version {seen}"
         outcome = violated(f"offered an unknown version, the server answered with {seen}")
-    return _with_evidence(outcome, offer)
+    return outcome.with_evidence(offer)
 
 
 def _counters_with_the_latest(peer: Peer, run: Run) -> Outcome:
@@ -108,14 +101,12 @@ def _counters_with_the_latest(peer: Peer, run: Run) -> Outcome:
     if offer.version == spoken[-1]:
         return PASSED
     message = f"offered an unknown version, the server answered with {offer.version}; it should be "
-    return _with_evidence(
-        violated(f"{message}the latest one that it supports, {spoken[-1]}"), offer
-    )
+    return violated(f"{message}the latest one that it supports, {spoken[-1]}").with_evidence(offer)
 
 
 def _tolerates_extras(peer: Peer, run: Run) -> Outcome:
     fresh = run.connect()
-    peer.begin()
+    peer.clear_evidence()
     extra = {"capabilities": {"mcptest/unknown": {"a": [1]}}, "mcptestExtra": {"b": None}}
     answer = fresh.open(peer.version, extra)
     fresh.end()
@@ -123,7 +114,7 @@ def _tolerates_extras(peer: Peer, run: Run) -> Outcome:
         return PASSED
     message = "initialize with a capability and a member that no revision defines got "
     outcome = violated(f"{message}{answer.describe()}; unknown members must be ignored")
-    return outcome.seen_by(fresh)
+    return outcome.with_evidence(fresh)
 
 
 def _answers_ping(peer: Peer, run: Run) -> Outcome:
@@ -135,17 +126,17 @@ def _answers_ping(peer: Peer, run: Run) -> Outcome:
             return PASSED
         sent, received = tuple(peer.sent), tuple(peer.received)
     fresh = run.connect(run.version)
-    fresh.begin()
+    fresh.clear_evidence()
     answer = fresh.request("ping")
     is_lost = fresh.is_lost
     fresh.end()
     if answer.status == 401:
         return could_not_run("the server needs a token: give --bearer-env NAME")
     if peer.transport == "stdio" and is_lost:
-        return violated(f"the server {fresh.end_status}{AT_OPENING}").seen_by(fresh)
+        return violated(f"the server {fresh.end_status}{AT_OPENING}").with_evidence(fresh)
     if answer.result != {}:
         message = f"ping must get an empty result; the server answered with {answer.describe()}"
-        return violated(message).seen_by(fresh)
+        return violated(message).with_evidence(fresh)
     if early is None:
         return PASSED
     message = "a ping before initialize, which clients may send, got "
@@ -181,7 +172,7 @@ def _declares_subscriptions_truly(peer: Peer, run: Run) -> Outcome:
     uris = [each.get("uri") for each in resources or () if isinstance(each.get("uri"), str)]
     if not uris:
         return not_applicable("the server lists no resource that could be subscribed to")
-    peer.begin()
+    peer.clear_evidence()
     answer = peer.request_or_silence(peer.message("resources/subscribe", {"uri": uris[0]}))
     if answer.result is not None:
         peer.request("resources/unsubscribe", {"uri": uris[0]})
@@ -225,15 +216,15 @@ def _discovers_everything(peer: Peer, run: Run) -> Outcome:
         outcome = violated("the result of server/discover must have capabilities, an object")
     else:
         return PASSED
-    return _with_evidence(outcome, offer)
+    return outcome.with_evidence(offer)
 
 
-def _in_unknown_version(peer: Peer) -> dict[str, Any]:
+def _unknown_version_request(peer: Peer) -> dict[str, Any]:
     return peer.message("server/discover", {"_meta": {VERSION_KEY: _UNKNOWN_VERSION}})
 
 
-def _wrong_version(peer: Peer) -> Answer:
-    return peer.request_or_silence(_in_unknown_version(peer), is_judged=False)
+def _send_unknown_version(peer: Peer) -> Answer:
+    return peer.request_or_silence(_unknown_version_request(peer), is_judged=False)
 
 
 def _judge_wrong_version(answer: Answer, when: str) -> Outcome:
@@ -256,19 +247,19 @@ def _judge_wrong_version(answer: Answer, when: str) -> Outcome:
 def _refuses_versions_at_once(peer: Peer, run: Run) -> Outcome:
     fresh = run.connect()
     fresh.version = run.version
-    answer = _wrong_version(fresh)
+    answer = _send_unknown_version(fresh)
     fresh.end()
     outcome = _judge_wrong_version(answer, " as the first of a connection")
-    return outcome.seen_by(fresh)
+    return outcome.with_evidence(fresh)
 
 
 def _refuses_versions_later(peer: Peer, run: Run) -> Outcome:
-    return _judge_wrong_version(_wrong_version(peer), " after a good one")
+    return _judge_wrong_version(_send_unknown_version(peer), " after a good one")
 
 
 def _judges_versions_one_by_one(peer: Peer, run: Run) -> Outcome:
     for _ in range(2):
-        wrong = peer.start(_in_unknown_version(peer), is_judged=False)
+        wrong = peer.start(_unknown_version_request(peer), is_judged=False)
         good = peer.request("server/discover")
         wrong.close()
         if good.result is None:
@@ -290,13 +281,13 @@ def _needs_no_discover(peer: Peer, run: Run) -> Outcome:
     if answer.result is not None:
         return PASSED
     message = f"{lists[0]}/list as the first request of a connection got {answer.describe()}"
-    return violated(f"{message}; server/discover is not required before it").seen_by(fresh)
+    return violated(f"{message}; server/discover is not required before it").with_evidence(fresh)
 
 
 def _knows_no_removed_methods(peer: Peer, run: Run) -> Outcome:
     weak = PASSED
     for method in _REMOVED:
-        peer.begin()
+        peer.clear_evidence()
         params = {"level": "info"} if method == "logging/setLevel" else {}
         params |= {"uri": f"mcptest://{run.suffix}"} if method == "resources/subscribe" else {}
         params |= peer.initialize_params(_HANDSHAKE_END) if method == "initialize" else {}
@@ -310,7 +301,7 @@ def _knows_no_removed_methods(peer: Peer, run: Run) -> Outcome:
                 f"{method}, which revision {peer.version} does not have, should get error -32601; "
                 f"the server answered with {answer.describe()}",
                 level="SHOULD",
-            ).seen_by(peer)
+            ).with_evidence(peer)
     return weak
 
 
@@ -321,7 +312,7 @@ def _names_versions_to_old_clients(peer: Peer, run: Run) -> Outcome:
     if run.version in dump_json(offer.answer.error):
         return PASSED
     message = "the error to initialize should name the versions that the server speaks: "
-    return _with_evidence(violated(message + offer.answer.describe()), offer)
+    return violated(message + offer.answer.describe()).with_evidence(offer)
 
 
 def _lists_the_same_to_all(peer: Peer, run: Run) -> Outcome:
@@ -340,7 +331,7 @@ def _lists_the_same_to_all(peer: Peer, run: Run) -> Outcome:
     return violated(
         f"two connections got different lists of {join_words(differing)}, and the server does not "
         "declare that they change"
-    ).seen_by(fresh)
+    ).with_evidence(fresh)
 
 
 CHECKS = {

@@ -18,10 +18,10 @@ from mcptest.compliance.check import (
 from mcptest.compliance.checks.features import (
     answers_list,
     declares_truly,
-    listed,
+    judge_silence,
     names_of,
+    require_entries,
     show_name,
-    unanswered,
     undeclared,
 )
 from mcptest.core.strict_json import dump_json
@@ -50,13 +50,13 @@ _MAX_PROMPTS = 5
 
 def _gets_prompts(peer: Peer, run: Run) -> Outcome:
     """Get some of the prompts; the shape of what comes back is judged by the passive rule."""
-    prompts = listed(peer, "prompts")
+    prompts = require_entries(peer, "prompts")
     has_answer = False
     for prompt in prompts[:_MAX_PROMPTS]:
-        peer.begin()
+        peer.clear_evidence()
         answer = peer.request("prompts/get", _sample_get(prompt))
         what = f"prompts/get of {show_name(prompt)}"
-        if outcome := unanswered(peer, what, answer):
+        if outcome := judge_silence(peer, what, answer):
             return outcome
         is_refused = answer.error is not None and answer.code != MISSING_CAPABILITY
         if is_refused and not argument_names(prompt):
@@ -85,10 +85,10 @@ def _refuses_unknown_prompts(peer: Peer, run: Run) -> Outcome:
 
 
 def _refuses_missing_arguments(peer: Peer, run: Run) -> Outcome:
-    prompts = listed(peer, "prompts")
+    prompts = require_entries(peer, "prompts")
     demanding = [prompt for prompt in prompts if argument_names(prompt, is_required=True)]
     for prompt in demanding[:_MAX_PROMPTS]:
-        peer.begin()
+        peer.clear_evidence()
         missing = argument_names(prompt, is_required=True)[0]
         params = _sample_get(prompt)
         del params["arguments"][missing]
@@ -104,7 +104,7 @@ def _refuses_missing_arguments(peer: Peer, run: Run) -> Outcome:
 
 
 def _survives_odd_arguments(peer: Peer, run: Run) -> Outcome:
-    prompts = listed(peer, "prompts")
+    prompts = require_entries(peer, "prompts")
     named = [prompt for prompt in prompts if isinstance(prompt.get("name"), str)]
     # One with arguments, if there is any.
     prompt = next(filter(argument_names, named), named[0] if named else None)
@@ -119,7 +119,7 @@ def _survives_odd_arguments(peer: Peer, run: Run) -> Outcome:
         (f'7 as "{excerpt(name, 60)}"', {**good, name: 7}) for name in argument_names(prompt)[:3]
     ]
     for how, arguments in odd:
-        peer.begin()
+        peer.clear_evidence()
         params = {"name": prompt["name"], "arguments": arguments}
         message = peer.message("prompts/get", params)
         answer = peer.request_or_silence(message, is_judged=False)
@@ -185,7 +185,7 @@ def _references(peer: Peer) -> Iterator[_Reference]:
 def _declares_completions(peer: Peer, run: Run) -> Outcome:
     known = next(_references(peer), None)
     unknown = _Reference({"type": "ref/prompt", "name": run.unknown_name("prompt")}, "mcptest")
-    peer.begin()
+    peer.clear_evidence()
     message = peer.message("completion/complete", (known or unknown).params())
     # What a server without completions answers is not a completion.
     answer = peer.request_or_silence(message, is_judged=peer.has("completions"))
@@ -217,10 +217,10 @@ def _completes_only_what_exists(peer: Peer, run: Run) -> Outcome:
     argument = run.unknown_name("argument")
     probes += [(f"an argument of {each.ref['type']}", each) for each in _references(peer)][:3]
     for what, reference in probes:
-        peer.begin()
+        peer.clear_evidence()
         params = reference.params(argument if what.startswith("an argument") else "")
         answer = peer.request("completion/complete", params)
-        if outcome := unanswered(peer, f"completion of {what} that does not exist", answer):
+        if outcome := judge_silence(peer, f"completion of {what} that does not exist", answer):
             return outcome
         if _values(answer):
             return violated(
@@ -237,7 +237,7 @@ def _completes_listed(peer: Peer, run: Run) -> Outcome:
     refused: dict[str, tuple[_Reference, Answer, list[str], list[str]]] = {}
     answered: set[str] = set()
     for reference in _references(peer):
-        peer.begin()
+        peer.clear_evidence()
         kind = reference.ref["type"]
         answer = peer.request("completion/complete", reference.params())
         if answer.result is not None:
@@ -262,7 +262,7 @@ def _accepts_context(peer: Peer, run: Run) -> Outcome:
     context = {"arguments": {"mcptest": "example"}}
     has_compared = False
     for reference in list(_references(peer))[:3]:
-        peer.begin()
+        peer.clear_evidence()
         if peer.request("completion/complete", reference.params()).result is None:
             continue
         has_compared = True

@@ -24,10 +24,10 @@ from mcptest.compliance.checks.features import (
     answers_list,
     declares_truly,
     hinted_call,
-    listed,
+    judge_silence,
     names_of,
     own_session,
-    unanswered,
+    require_entries,
     undeclared,
 )
 from mcptest.compliance.peer import HttpPeer, StdioPeer
@@ -57,13 +57,13 @@ _MAX_READ = 5
 
 def _reads_listed(peer: Peer, run: Run) -> Outcome:
     """Read some of the resources; the shape of what comes back is judged by the passive rule."""
-    resources = listed(peer, "resources")
+    resources = require_entries(peer, "resources")
     uris = list(names_of(resources, "uri"))[:_MAX_READ]
     if not uris:
         return could_not_run("no listed resource has a URI")
     has_read = False
     for uri in uris:
-        peer.begin()
+        peer.clear_evidence()
         answer = peer.request("resources/read", {"uri": uri})
         has_read |= answer.result is not None
         if answer.result is None and answer.code != MISSING_CAPABILITY:
@@ -103,7 +103,7 @@ def _read_unknown(peer: Peer, run: Run) -> Answer:
     if not uri:
         reason = "a template of the server may fit any URI, so none is unknown"
         raise UndecidedError(not_applicable(reason))
-    peer.begin()
+    peer.clear_evidence()
     answer = peer.request_or_silence(peer.message("resources/read", {"uri": uri}))
     if (answer.result or {}).get("contents"):
         reason = "the server has contents for a URI that it does not list"
@@ -146,10 +146,10 @@ def _refuses_garbage(peer: Peer, run: Run) -> Outcome:
     if not _unknown_uri(peer, run):
         return not_applicable("a template of the server may fit any string")
     for uri in _GARBAGE:
-        peer.begin()
+        peer.clear_evidence()
         what = f"resources/read of {dump_json(uri)}, which is not a URI,"
         answer = peer.request("resources/read", {"uri": uri}, is_judged=False)
-        if outcome := unanswered(peer, what, answer):
+        if outcome := judge_silence(peer, what, answer):
             return outcome
         if answer.result is None:
             continue
@@ -170,7 +170,7 @@ def _stays_inside(peer: Peer, run: Run) -> Outcome:
 
     A server that also reads the file by its plain path may offer the whole file system.
     """
-    resources = listed(peer, "resources")
+    resources = require_entries(peer, "resources")
     files = [uri for uri in names_of(resources, "uri") if uri.lower().startswith("file:///")]
     if not files:
         return not_applicable("the server lists no file:// resource")
@@ -189,10 +189,10 @@ def _stays_inside(peer: Peer, run: Run) -> Outcome:
         return violated(f"file:///{_OUTSIDE} can be read, which is outside of {excerpt(root, 80)}")
     up = folder.count("/") + 3
     for step in ("..", "%2e%2e", "%2E%2E", "..%2f.."):
-        peer.begin()
+        peer.clear_evidence()
         uri = f"file://{folder}/{'/'.join([step] * up)}/{_OUTSIDE}"
         answer = peer.request("resources/read", {"uri": uri})
-        if outcome := unanswered(peer, f"resources/read of {uri}", answer):
+        if outcome := judge_silence(peer, f"resources/read of {uri}", answer):
             return outcome
         if (answer.result or {}).get("contents"):
             return violated(
@@ -212,19 +212,19 @@ def _lacks_subscribe(peer: Peer) -> str:
 def _updates_only_subscribers(peer: Peer, run: Run) -> Outcome:
     """Change a resource before a subscription, during it and after it."""
     change = _Change(run)
-    with _stream(peer) as stream:
+    with _open_stream(peer) as stream:
         params = {"uri": change.uri}
         if change.is_seen(peer, stream):
             return violated(
                 f"notifications/resources/updated came for {excerpt(change.uri, 120)} before "
                 "resources/subscribe was sent for it"
             )
-        peer.begin()
+        peer.clear_evidence()
         answer = peer.request("resources/subscribe", params)
         if answer.result is None:
             return could_not_run(f"resources/subscribe got {answer.describe()}")
         is_seen = change.is_seen(peer, stream)
-        peer.begin()
+        peer.clear_evidence()
         answer = peer.request("resources/unsubscribe", params)
         if not is_seen:
             return could_not_run("no update came while there was a subscription")
@@ -268,7 +268,7 @@ class _Change:
 
 
 @contextmanager
-def _stream(peer: Peer) -> Iterator[Pending | None]:
+def _open_stream(peer: Peer) -> Iterator[Pending | None]:
     """The stream on which a server on HTTP sends what belongs to no request; None on stdio."""
     pending = peer.open_stream() if isinstance(peer, HttpPeer) else None
     try:
@@ -289,7 +289,7 @@ _FLAGS = {
 _MOMENT_S = 0.3
 
 
-def _offered(peer: Peer) -> Message:
+def _offered_filter(peer: Peer) -> Message:
     """A filter with all that the server declares to notify of."""
     offered: Message = {flag: True for flag, words in _FLAGS.items() if peer.has(*words)}
     if peer.has("resources", "subscribe"):
@@ -299,7 +299,7 @@ def _offered(peer: Peer) -> Message:
 
 
 def _lacks_changes(peer: Peer) -> str:
-    return "" if _offered(peer) else "anything that one could subscribe to"
+    return "" if _offered_filter(peer) else "anything that one could subscribe to"
 
 
 class _Subscription:
@@ -348,9 +348,9 @@ _NOT_ACKNOWLEDGED = could_not_run("subscriptions/listen was not acknowledged, se
 
 
 def _acknowledges_first(peer: Peer, run: Run) -> Outcome:
-    offered = _offered(peer)
+    offered = _offered_filter(peer)
     for id in (f"mcptest-listen-{peer.next_id()}", peer.next_id()):
-        peer.begin()
+        peer.clear_evidence()
         with _listen(peer, offered, id) as subscription:
             first = subscription.wait_first()
             if first.message is not None and first.message.get("method") == _ACKNOWLEDGED:
@@ -366,9 +366,9 @@ def _acknowledges_first(peer: Peer, run: Run) -> Outcome:
 
 
 def _acknowledges_subset(peer: Peer, run: Run) -> Outcome:
-    offered = _offered(peer)
+    offered = _offered_filter(peer)
     for name in offered:
-        peer.begin()
+        peer.clear_evidence()
         asked = {name: offered[name]}
         with _listen(peer, asked) as subscription:
             first = subscription.wait_first().message or {}
@@ -398,7 +398,7 @@ def _more_than(asked: Message, given: Message) -> Message:
 
 
 def _serves_two(peer: Peer, run: Run) -> Outcome:
-    offered = _offered(peer)
+    offered = _offered_filter(peer)
     with _listen(peer, offered) as one:
         # Over HTTP the server may see two requests that are under way in either order.
         if not one.is_acknowledged():
@@ -420,11 +420,11 @@ def _serves_two(peer: Peer, run: Run) -> Outcome:
 
 
 def _stops_when_cancelled(peer: Peer, run: Run) -> Outcome:
-    offered = _offered(peer)
+    offered = _offered_filter(peer)
     came: Message | None = None
     # Once may be chance: a message that was on its way when the subscription was cancelled.
     for _ in range(2):
-        peer.begin()
+        peer.clear_evidence()
         with _listen(peer, offered) as cancelled, _listen(peer, offered) as other:
             if not (cancelled.is_acknowledged() and other.is_acknowledged()):
                 return _NOT_ACKNOWLEDGED
@@ -454,7 +454,7 @@ def _ends_gracefully(peer: Peer, run: Run) -> Outcome:
     """End the server with SIGTERM while a subscription is open."""
     with own_session(peer, run) as fresh:
         assert isinstance(fresh, StdioPeer)
-        offered = _offered(fresh)
+        offered = _offered_filter(fresh)
         subscription = _Subscription(fresh, offered, fresh.next_id())
         if not subscription.is_acknowledged():
             return _NOT_ACKNOWLEDGED
@@ -478,7 +478,7 @@ def _ends_gracefully(peer: Peer, run: Run) -> Outcome:
 
 def _honours_filter(peer: Peer, run: Run) -> Outcome:
     """Let a resource change of which one subscription wants to know, and another does not."""
-    offered = _offered(peer)
+    offered = _offered_filter(peer)
     change = _Change(run)
     asked = {"resourceSubscriptions": [change.uri]}
     others = {name: value for name, value in offered.items() if name in _FLAGS}

@@ -80,7 +80,7 @@ def _keeps_stdout_pure_at_the_end(peer: Peer, run: Run) -> Outcome:
     other.terminate(signal.SIGTERM, _EXIT_S)
     other.end()
     outcome = _judge_noise(other, run, before, "after SIGTERM")
-    return outcome.seen_by(other)
+    return outcome.with_evidence(other)
 
 
 def _ends_with_its_input(peer: Peer, run: Run) -> Outcome:
@@ -99,7 +99,7 @@ def _ends_with_its_input(peer: Peer, run: Run) -> Outcome:
     if requests:
         when = f" while its own request {requests[0]['method']} is unanswered"
         outcome = _judge_exit(asked.close_input(_EXIT_S), when)
-        outcome = outcome.seen_by(asked)
+        outcome = outcome.with_evidence(asked)
     # Do not wait until it ends by itself: its request stays unanswered.
     asked.terminate(signal.SIGTERM, 1.0)
     asked.end()
@@ -125,7 +125,7 @@ def _judge_exit(seconds: float | None, when: str) -> Outcome:
 def _survives_large_lines(peer: Peer, run: Run) -> Outcome:
     odd = 'line\nbreak \u2028 \u2029 \u0085 tab\t quote" ü 🙂'
     for text in (odd, "x" * _LARGE_CHARS):
-        peer.begin()
+        peer.clear_evidence()
         message = peer.message(peer.harmless_method, {"_meta": {"com.example/filler": text}})
         answer = peer.request_or_silence(message)
         if answer.message is None:

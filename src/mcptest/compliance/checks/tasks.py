@@ -18,11 +18,11 @@ from mcptest.compliance.check import (
     violated,
 )
 from mcptest.compliance.checks.features import (
-    callable_tools,
     hinted_call,
     is_success,
-    listed,
     no_callable_tool,
+    require_entries,
+    require_tools,
     sample_call,
     show_name,
     task_support,
@@ -74,14 +74,14 @@ def _lacks_tasks(peer: Peer) -> str:
 def _ignores_undeclared_tasks(peer: Peer, run: Run) -> Outcome:
     if _offers(peer, *_CALL):
         return not_applicable("the server declares tasks.requests.tools.call")
-    tools = callable_tools(peer, run)
+    tools = require_tools(peer, run)
     for tool in tools[:_MAX_TOOLS]:
         params = sample_call(tool)
         # A call that fails is as good: it must fail in the same way with a task.
         plain = try_call(peer, params)
         if plain.result is None:
             continue
-        peer.begin()
+        peer.clear_evidence()
         answer = peer.request("tools/call", {**params, "task": {"ttl": _TTL_MS}})
         if is_success(answer) or tool_failure(answer.result or {}):
             return PASSED
@@ -99,7 +99,7 @@ def _refuses_unknown_tasks(peer: Peer, run: Run) -> Outcome:
     if _offers(peer, "cancel"):
         methods.append("tasks/cancel")
     for method in methods:
-        peer.begin()
+        peer.clear_evidence()
         answer = peer.request(method, {"taskId": run.unknown_name("task")})
         if answer.code != INVALID_PARAMS:
             return violated(
@@ -121,11 +121,11 @@ def _refuses_bad_cursor(peer: Peer, run: Run) -> Outcome:
     )
 
 
-def _wants_support(wanted: str, *, as_task: bool) -> Callable[[Peer, Run], Outcome]:
-    """The probe for tools that are called the way they do not support."""
+def _refuses_calls(wanted: str, *, as_task: bool) -> Callable[[Peer, Run], Outcome]:
+    """The check that tools refuse to be called in the way that they do not support."""
 
     def check(peer: Peer, run: Run) -> Outcome:
-        tools = listed(peer, "tools")
+        tools = require_entries(peer, "tools")
         fitting = [tool for tool in tools if task_support(tool) == wanted]
         if not fitting:
             return not_applicable(f"no tool has taskSupport {wanted}")
@@ -171,11 +171,12 @@ class _Task:
 
 
 def _with_task(
-    judge: Callable[[_Task, float], Outcome], *parts: str
+    judge: Callable[[_Task, float], Outcome], *parts: str, is_needed: bool = True
 ) -> Callable[[Peer, Run], Outcome]:
-    """A probe with a task, for servers that declare these parts of tasks.
+    """A check with a task, for servers that declare these parts of tasks.
 
-    `judge` also gets the seconds in which the task should have ended.
+    `judge` also gets the seconds in which the task should have ended. Unless the task `is_needed`,
+    `judge` is also called when the server did not make one.
     """
 
     def check(peer: Peer, run: Run) -> Outcome:
@@ -187,9 +188,9 @@ def _with_task(
         tools = [tool for tool in peer.list_all("tools") or () if tool.get("name") == name]
         if not tools or task_support(tools[0]) == "forbidden":
             return not_applicable(f"the tool {excerpt(str(name), 60)} cannot be called as a task")
-        peer.begin()
+        peer.clear_evidence()
         task = _Task(peer, call)
-        if not task.id and judge is not _creates_task:
+        if is_needed and not task.id:
             return could_not_run(f"no task was made: the call got {task.answer.describe()}")
         try:
             return judge(task, run.hints["slow_tool"].get("seconds", 0) + peer.timeout_s)
@@ -277,7 +278,7 @@ def _refuses_to_cancel_ended(task: _Task, wait_s: float) -> Outcome:
     first = task.request("tasks/cancel")
     if first.result is None:
         return could_not_run(f"tasks/cancel got {first.describe()}")
-    task.peer.begin()
+    task.peer.clear_evidence()
     answer = task.request("tasks/cancel")
     if answer.code == INVALID_PARAMS:
         return PASSED
@@ -299,7 +300,7 @@ def _stays_cancelled(task: _Task, wait_s: float) -> Outcome:
     # Until the work would have ended, had it not been cancelled.
     deadline = time.monotonic() + wait_s - task.peer.timeout_s + 0.5
     while time.monotonic() < deadline:
-        task.peer.begin()
+        task.peer.clear_evidence()
         status = (task.request("tasks/get").result or {}).get("status")
         if status != "cancelled":
             return violated(
@@ -342,7 +343,7 @@ _DECLARED: Message = {"_meta": {META_CAPABILITIES: {"extensions": {TASKS_EXTENSI
 def _refuses_unknown_extension_tasks(peer: Peer, run: Run) -> Outcome:
     params: Message = {"taskId": run.unknown_name("task"), **_DECLARED}
     for method in ("tasks/get", "tasks/update", "tasks/cancel"):
-        peer.begin()
+        peer.clear_evidence()
         more: Message = {"inputResponses": {}} if method == "tasks/update" else {}
         answer = peer.request(method, params | more)
         if answer.code != INVALID_PARAMS:
@@ -356,7 +357,7 @@ def _refuses_unknown_extension_tasks(peer: Peer, run: Run) -> Outcome:
 
 def _refuses_undeclared_clients(peer: Peer, run: Run) -> Outcome:
     for method in ("tasks/get", "tasks/update", "tasks/cancel"):
-        peer.begin()
+        peer.clear_evidence()
         more: Message = {"inputResponses": {}} if method == "tasks/update" else {}
         answer = peer.request(method, {"taskId": run.unknown_name("task")} | more)
         if answer.code != MISSING_CAPABILITY:
@@ -437,7 +438,7 @@ class _ExtensionTask:
         """What tasks/get is answered with, until the time is over."""
         deadline = time.monotonic() + wait_s
         while True:
-            self.peer.begin()
+            self.peer.clear_evidence()
             yield self.request("tasks/get")
             if time.monotonic() > deadline:
                 return
@@ -541,7 +542,7 @@ CHECKS = {
     ),
     "TASK-02 create-result": _slow_check(
         property="a call as a task is answered with the task",
-        run=_with_task(_creates_task),
+        run=_with_task(_creates_task, is_needed=False),
     ),
     "TASK-03 id-string-unique": _slow_check(
         property="each task has an id of its own",
@@ -589,11 +590,11 @@ CHECKS = {
     ),
     "TASK-16 required-without-task": _task_check(
         property="a tool that requires a task gets the error -32601 when it is called without one",
-        run=_wants_support("required", as_task=False),
+        run=_refuses_calls("required", as_task=False),
     ),
     "TASK-17 forbidden-with-task": _task_check(
         property="a tool that forbids tasks gets the error -32601 when it is called as one",
-        run=_wants_support("forbidden", as_task=True),
+        run=_refuses_calls("forbidden", as_task=True),
         level="SHOULD",
     ),
     "XTASK-03 durable-before-answer": _slow_extension_check(

@@ -18,16 +18,16 @@ from mcptest.compliance.check import (
 )
 from mcptest.compliance.checks.features import (
     answers_list,
-    callable_tools,
     declares_truly,
     is_read_only,
     is_success,
-    listed,
+    judge_silence,
     names_of,
+    require_entries,
+    require_tools,
     sample_call,
     show_name,
     try_call,
-    unanswered,
     undeclared,
 )
 from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
@@ -61,16 +61,16 @@ _OBSERVER_LIMIT_S = 30.0
 
 
 def _validates_arguments(peer: Peer, run: Run) -> Outcome:
-    tools = callable_tools(peer, run)
+    tools = require_tools(peer, run)
     has_probed, slow = False, PASSED
     for tool in tools[:_MAX_TOOLS]:
         for how, arguments in islice(_invalid_arguments(tool), _MAX_INVALID_CALLS):
-            peer.begin()
+            peer.clear_evidence()
             has_probed = True
             what = f"a call of the tool {show_name(tool)} {how}"
             params = {"name": tool["name"], "arguments": arguments}
             answer = peer.request("tools/call", params)
-            if outcome := unanswered(peer, what, answer):
+            if outcome := judge_silence(peer, what, answer):
                 if outcome.found == "violated":
                     return outcome
                 slow = outcome
@@ -79,7 +79,7 @@ def _validates_arguments(peer: Peer, run: Run) -> Outcome:
                 return violated(
                     f"{what} got {answer.describe()}, an ordinary success; it must be refused"
                 )
-    peer.begin()
+    peer.clear_evidence()
     params = {"name": tools[0]["name"], "arguments": ["mcptest"]}
     what = f"a call of the tool {show_name(tools[0])} with an array as its arguments"
     answer = peer.request_or_silence(peer.message("tools/call", params), is_judged=False)
@@ -91,11 +91,11 @@ def _validates_arguments(peer: Peer, run: Run) -> Outcome:
 
 
 def _reports_invalid_arguments(peer: Peer, run: Run) -> Outcome:
-    tools = callable_tools(peer, run)
+    tools = require_tools(peer, run)
     has_probed = False
     for tool in tools[:_MAX_TOOLS]:
         for how, arguments in islice(_invalid_arguments(tool), 1):
-            peer.begin()
+            peer.clear_evidence()
             params = {"name": tool["name"], "arguments": arguments}
             answer = peer.request("tools/call", params)
             if answer.error is not None and answer.code != HEADER_MISMATCH:
@@ -158,7 +158,7 @@ def _refuses_unknown_tools(peer: Peer, run: Run) -> Outcome:
 
 def _keeps_order(peer: Peer, run: Run) -> Outcome:
     # Without a tool there is no verdict.
-    listed(peer, "tools")
+    require_entries(peer, "tools")
     lists = [list(names_of(peer.read_list("tools") or [])) for _ in range(2)]
     both = set(lists[0]).intersection(lists[1])
     first, second = ([name for name in each if name in both] for each in lists)
@@ -174,7 +174,7 @@ def _keeps_order(peer: Peer, run: Run) -> Outcome:
 
 
 def _links_can_be_read(peer: Peer, run: Run) -> Outcome:
-    tools = callable_tools(peer, run)
+    tools = require_tools(peer, run)
     if not peer.has("resources"):
         return not_applicable("the server does not declare resources, to which a tool could link")
     skipped = (run.hints.get("slow_tool") or {}).get("name")
@@ -186,7 +186,7 @@ def _links_can_be_read(peer: Peer, run: Run) -> Outcome:
             slow += answer.message is None
             links |= dict.fromkeys(_linked_uris(answer.result or {}), str(tool["name"]))
     for uri, name in islice(links.items(), _MAX_LINKS):
-        peer.begin()
+        peer.clear_evidence()
         answer = peer.request("resources/read", {"uri": uri})
         if answer.result is None:
             return violated(
@@ -211,7 +211,7 @@ def _linked_uris(result: Message) -> Iterator[str]:
 
 def _has_no_side_effects(peer: Peer, run: Run) -> Outcome:
     """Compare what the observer of the hints writes before and after calls of read-only tools."""
-    tools = callable_tools(peer, run)
+    tools = require_tools(peer, run)
     command = run.hints["readonly_observer"]
     before = run.observe(command, _OBSERVER_LIMIT_S)
     if before is None:
@@ -222,7 +222,7 @@ def _has_no_side_effects(peer: Peer, run: Run) -> Outcome:
     for tool in tools[:_MAX_TOOLS]:
         if not is_read_only(tool):
             continue
-        peer.begin()
+        peer.clear_evidence()
         answer = peer.request("tools/call", sample_call(tool))
         has_called |= is_success(answer)
         after = run.observe(command, _OBSERVER_LIMIT_S)

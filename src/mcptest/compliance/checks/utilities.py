@@ -59,13 +59,13 @@ def _sets_every_level(peer: Peer, run: Run) -> Outcome:
         return not_applicable("the server does not declare logging")
     outcome = PASSED
     for level in _LEVELS:
-        peer.begin()
+        peer.clear_evidence()
         answer = peer.request("logging/setLevel", {"level": level})
         if answer.result is None or set(answer.result) - {"_meta"}:
             outcome = violated(
                 f"logging/setLevel {level} must get an empty result; the server answered with "
                 f"{answer.describe()}"
-            ).seen_by(peer)
+            ).with_evidence(peer)
             break
     peer.request("logging/setLevel", {"level": _QUIET_LEVEL})
     return outcome
@@ -91,21 +91,21 @@ def _refuses_unknown_levels(peer: Peer, run: Run) -> Outcome:
 def _logs_only_if_declared(peer: Peer, run: Run) -> Outcome:
     """Provoke log messages: with requests that fail, and in the stateless era with a level."""
     if peer.has("logging"):
-        return PASSED if _logs(peer) else not_applicable("the server declares logging")
+        return PASSED if _log_messages(peer) else not_applicable("the server declares logging")
     if peer.is_stateless:
         method = "tools/list" if peer.has("tools") else "server/discover"
         peer.request(method, {"_meta": {META_LOG_LEVEL: "debug"}})
     if not run.has_failed("BASE-20"):
         peer.send_bytes(b"this is not JSON")
     peer.settle()
-    logs = _logs(peer)
+    logs = _log_messages(peer)
     if logs:
         shown = excerpt(dump_json(logs[0]), 200)
         return violated(f"the server sends log messages, and does not declare logging: {shown}")
     return PASSED
 
 
-def _logs(peer: Peer) -> list[Message]:
+def _log_messages(peer: Peer) -> list[Message]:
     return [each for each in peer.messages if each.get("method") == "notifications/message"]
 
 
@@ -137,9 +137,9 @@ def _each_list(peer: Peer, judge: Callable[[Kind], Outcome | None]) -> Outcome:
     outcomes = []
     for kind in KINDS.values():
         if peer.has(kind.capability):
-            peer.begin()
+            peer.clear_evidence()
             outcome = judge(kind)
-            outcomes.append(outcome.seen_by(peer) if outcome else None)
+            outcomes.append(outcome.with_evidence(peer) if outcome else None)
     found = [each for each in outcomes if each is not None]
     bad = [each for each in found if each.found == "violated"]
     if bad:
@@ -212,7 +212,7 @@ def _ignores_late_cancellations(peer: Peer, run: Run) -> Outcome:
         {"reason": "mcptest: no id"},
     )
     for params in cancelled:
-        peer.begin()
+        peer.clear_evidence()
         peer.send(jsonrpc.notification("notifications/cancelled", params))
         answer = peer.settle()
         replies = peer.unasked_responses(answer)
@@ -230,7 +230,7 @@ def _start_tool(peer: Peer, run: Run, hint: str, meta: Message) -> Pending:
     return peer.start(peer.message("tools/call", params | ({"_meta": meta} if meta else {})))
 
 
-class _Cancelled(Record):
+class _CancelledCall(Record):
     """A slow call that was cancelled: its request, what came before, and what came afterwards."""
 
     pending: Pending
@@ -238,7 +238,7 @@ class _Cancelled(Record):
     after: Answer
 
 
-def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled:
+def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _CancelledCall:
     """Cancel a slow call. UndecidedError if that would show nothing.
 
     A second call, which is not cancelled, shows how long the first would have taken: an answer that
@@ -275,7 +275,7 @@ def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled:
         if after.message is None:
             left_s = max(earliest_end - time.monotonic(), 0.0)
             after = pending.wait_until(pending.is_response, left_s + _WATCHED_S)
-        return _Cancelled(pending=pending, before=before, after=after)
+        return _CancelledCall(pending=pending, before=before, after=after)
     finally:
         pending.close()
         if control:

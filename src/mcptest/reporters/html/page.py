@@ -94,20 +94,15 @@ def _render_card(
         _render_log(result.log),
     ]
     if result.sent and not result.log:
-        body.append(_folded("Request", _output("Sent", result.sent)))
+        body.append(_fold("Request", _output("Sent", result.sent)))
     if result.actual is not ABSENT and not result.log:
         answer = element("span", show_json(result.actual, MAX_ANSWER_CHARS))
-        body.append(_folded("Answer", element("pre", answer, tabindex=0)))
+        body.append(_fold("Answer", element("pre", answer, tabindex=0)))
     if result.stderr.strip() and not (result.fault and result.fault.evidence.stderr_tail):
         body.append(_output("Standard error during this test", result.stderr))
     body += _notes(result)
     classes = f"failure {_classes(result)}"
     return element("details", head, *body, class_=classes, id=f"f{number}", open=is_open)
-
-
-def _render_run_fault(fault: Fault) -> Markup:
-    """Why no test could run."""
-    return joined(_fault_parts(fault))
 
 
 def _render_place(file: str, line: int = 0) -> Markup:
@@ -133,7 +128,7 @@ def _render_log(log: Sequence[LogLine], *, max_lines: int = MAX_LOG_LINES) -> Ma
     hidden = len(log) - max_lines
     left_out = f"… {plural(hidden, 'later line')} left out of this report" if hidden > 0 else ""
     log_table = table(("at", "what", "text"), rows, left_out=left_out, class_="log")
-    return _folded(f"Message log ({plural(len(log), 'line')})", log_table)
+    return _fold(f"Message log ({plural(len(log), 'line')})", log_table)
 
 
 def _output(label: str, text: str) -> Markup:
@@ -248,10 +243,10 @@ def _mismatch_table(mismatches: Sequence[Mismatch]) -> list[Markup]:
     noun = "mismatch" if len(mismatches) == 1 else "mismatches"
     left_out = and_more(mismatches, MAX_MISMATCHES)
     values = table(words, rows, left_out=left_out, class_="values")
-    return [_folded(f"Table of {len(mismatches):,} {noun}", values)]
+    return [_fold(f"Table of {len(mismatches):,} {noun}", values)]
 
 
-def _folded(title: str, inner: Markup) -> Markup:
+def _fold(title: str, inner: Markup) -> Markup:
     inside = element("div", inner, class_="scroll")
     return element("details", element("summary", title), inside)
 
@@ -610,8 +605,7 @@ def _render_banner(started: RunStarted, finished: RunFinished) -> Markup:
     ]
     if finished.not_run:
         parts.append(element("p", not_run_line(finished), class_="missed"))
-    if finished.fault is not None:
-        parts.append(_render_run_fault(finished.fault))
+    parts += _fault_parts(finished.fault)
     facts = [
         ("server", cut(started.server, MAX_NAME_CHARS)),
         ("started", cut(started.started_at, MAX_NAME_CHARS)),

@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from mcptest.rules.rule import Look, Rule
+    from mcptest.rules.rule import Findings, Rule
 
     Http = dict[str, Any] | None
-    Judges = list[tuple["_Judged", Look]]
     # What must be equal: what is known so far, the tool, and the shape of the answer.
     Likeness = tuple[int, str, object, int]
 
-__all__ = ["LiveJudge", "Member", "Scorer", "find_conflicts"]
+__all__ = ["LiveScorer", "Scorer", "SessionNames", "find_conflicts"]
 
 _MAX_ALIKE = 1000
 _MAX_KEYS = 1000
@@ -48,18 +47,19 @@ class _Tally:
         self.count += len(findings)
 
 
-class _Judged:
+class _RuleState:
     """One rule and what it has found so far; `covered` is what rule `covered_by` reports."""
 
-    __slots__ = ("covered", "covered_by", "found", "has_looked", "rule", "see", "watch")
+    __slots__ = ("check", "covered", "covered_by", "found", "has_judged", "rule", "session_check")
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self.watch = rule.watch() if rule.watch else None
-        see = self.watch.see if self.watch else rule.look
-        assert see, f"{rule.id} has neither look nor watch"
-        self.see = see
-        self.has_looked = False
+        self.session_check = rule.session_check() if rule.session_check else None
+        check = self.session_check.check if self.session_check else rule.check
+        assert check, f"{rule.id} has neither check nor session_check"
+        self.check = check
+        # True once there was something to judge.
+        self.has_judged = False
         self.found = _Tally()
         self.covered = _Tally()
         self.covered_by = ""
@@ -68,29 +68,28 @@ class _Judged:
 class Scorer:
     """Judges one session; it gets the entries in the order in which they were sent.
 
-    `before_each` is called before an entry is judged, until it returns True.
+    `before_each` is called with each entry before it is judged.
     """
 
     def __init__(
         self,
         rules: Sequence[Rule],
         facts: Facts,
-        label: str = "",
-        before_each: Callable[[Entry, Facts], bool] | None = None,
+        before_each: Callable[[Entry], None] | None = None,
     ) -> None:
         self.facts = facts
         self._before_each = before_each
-        self.label = label
-        self._judged = [_Judged(rule) for rule in rules]
-        self._by_key: dict[object, tuple[Judges, Judges]] = {}
+        self._states = list(map(_RuleState, rules))
+        # For each sort of entry, the rules that judge it: all, and those with a memory.
+        self._states_by_key: dict[object, tuple[list[_RuleState], list[_RuleState]]] = {}
         # Kinds of answers in which rules without a memory found nothing; see `likeness_of`.
         self._clean: set[Likeness] = set()
 
-    def widen(self, rules: Sequence[Rule]) -> None:
+    def use_rules(self, rules: Sequence[Rule]) -> None:
         """Judge by these rules from now on; those in use keep what they have found."""
-        known = {judged.rule.id: judged for judged in self._judged}
-        self._judged = [known.get(rule.id) or _Judged(rule) for rule in rules]
-        self._by_key.clear()
+        known = {state.rule.id: state for state in self._states}
+        self._states = [known.get(rule.id) or _RuleState(rule) for rule in rules]
+        self._states_by_key.clear()
         self._clean.clear()
 
     # Entries
@@ -98,26 +97,21 @@ class Scorer:
     def client(self, message: object, exchange: int = -1, http: Http = None) -> None:
         """The client sent this; a batch counts as its messages."""
         for each in message if isinstance(message, list) else (message,):
-            self._judge(self.entry(each, exchange, http, is_client=True))
+            self._judge(self.make_entry(each, exchange, http, is_client=True))
 
     def server(self, message: object, exchange: int = -1, http: Http = None) -> None:
         """The server sent this. A batch is judged as one, and then as its messages."""
         if isinstance(message, list):
             self._judge(Entry(message, is_client=False, kind="batch", exchange=exchange, http=http))
         for each in message if isinstance(message, list) else (message,):
-            self._judge(self.entry(each, exchange, http, is_client=False))
+            self._judge(self.make_entry(each, exchange, http, is_client=False))
 
     def noise(self, line: str, exchange: int = -1) -> None:
         """The server wrote a line that is not a message."""
         self._judge(Entry(line, is_client=False, kind="noise", exchange=exchange))
 
-    def entry(
-        self,
-        message: Any,
-        exchange: int = -1,
-        http: Http = None,
-        *,
-        is_client: bool,
+    def make_entry(
+        self, message: Any, exchange: int = -1, http: Http = None, *, is_client: bool
     ) -> Entry:
         """A message with what is needed to judge it."""
         method, request = "", None
@@ -125,12 +119,12 @@ class Scorer:
             if "method" in message:
                 method = message["method"] if isinstance(message["method"], str) else ""
             else:
-                held = self.facts.server_open if is_client else self.facts.open
-                request = held.get(jsonrpc.id_key(message.get("id")))
+                requests = self.facts.server_open if is_client else self.facts.open
+                request = requests.get(jsonrpc.id_key(message.get("id")))
                 is_error_without_id = "error" in message and message.get("id") is None
-                if request is None and is_error_without_id and len(held) == 1:
+                if request is None and is_error_without_id and len(requests) == 1:
                     # The id could not be read: it is for the one request that is open.
-                    request = next(iter(held.values()))
+                    request = next(iter(requests.values()))
                 method = str(request.get("method", "")) if request else ""
         return Entry(
             message,
@@ -146,69 +140,60 @@ class Scorer:
 
     def _judge(self, entry: Entry) -> None:
         facts = self.facts
+        if self._before_each:
+            self._before_each(entry)
         facts.update(entry)
-        if self._before_each and self._before_each(entry, facts):
-            self._before_each = None
-        every, with_memory = self._interested(entry)
-        likeness = likeness_of(entry, facts)
-        is_known = likeness in self._clean
-        found: list[tuple[_Judged, Sequence[str]]] = []
-        for judged, see in with_memory if is_known else every:
-            findings = see(entry, facts)
-            if findings is not None:
-                judged.has_looked = True
-                if findings:
-                    found.append((judged, findings))
-        if found:
-            _note(found, entry.exchange)
-        elif likeness and not is_known and len(self._clean) < _MAX_ALIKE:
+        states, with_memory = self._states_for(entry)
+        likeness = likeness_of(entry, facts.epoch)
+        is_clean = likeness in self._clean
+        found = [
+            (state, state.check(entry, facts)) for state in (with_memory if is_clean else states)
+        ]
+        has_mistake = _record(found, entry.exchange)
+        if likeness and not (has_mistake or is_clean) and len(self._clean) < _MAX_ALIKE:
             self._clean.add(likeness)
         facts.close(entry)
 
-    def _interested(self, entry: Entry) -> tuple[Judges, Judges]:
-        """The rules for such an entry in the revisions of this session: all, and those with a
-        memory."""
+    def _states_for(self, entry: Entry) -> tuple[list[_RuleState], list[_RuleState]]:
+        """The rules for such an entry in the revisions of this session."""
         facts = self.facts
         oldest, newest, is_stdio = facts.oldest, facts.newest, facts.is_stdio
         key = (entry.is_client, entry.kind, entry.method, oldest, newest, is_stdio)
-        known = self._by_key.get(key)
-        if known:
-            return known
+        if key in self._states_by_key:
+            return self._states_by_key[key]
         if entry.kind == "noise":
-            wanted = {"noise"}
+            topics = {"noise"}
         elif entry.is_client:
-            wanted = {"client", f"client:{entry.method}"}
+            topics = {"client", f"client:{entry.method}"}
         else:
-            wanted = {"server", entry.kind, f"{entry.kind}:{entry.method}"}
-        every: Judges = [
-            (judged, judged.see)
-            for judged in self._judged
-            if wanted.intersection(judged.rule.topics)
-            and judged.rule.applies(oldest, newest)
-            and not (is_stdio and category_of(judged.rule) == "http")
+            topics = {"server", entry.kind, f"{entry.kind}:{entry.method}"}
+        states = [
+            state
+            for state in self._states
+            if topics.intersection(state.rule.topics)
+            and state.rule.applies(oldest, newest)
+            and not (is_stdio and category_of(state.rule) == "http")
         ]
-        found = every, [each for each in every if each[0].watch]
+        both = states, [state for state in states if state.session_check]
         # Servers choose the methods, so the number of entries is limited.
-        if len(self._by_key) < _MAX_KEYS:
-            self._by_key[key] = found
-        return found
+        if len(self._states_by_key) < _MAX_KEYS:
+            self._states_by_key[key] = both
+        return both
 
     def finish(self) -> SessionScore:
         """The session is over: the verdicts of all rules."""
-        found: list[tuple[_Judged, Sequence[str]]] = []
-        for judged in self._judged:
-            if judged.watch and judged.rule.applies(self.facts.oldest, self.facts.newest):
-                findings = judged.watch.end(self.facts)
-                if findings is not None:
-                    judged.has_looked = True
-                    if findings:
-                        found.append((judged, findings))
-        _note(found, None)
-        verdicts = tuple(map(self._verdict, self._judged))
-        return SessionScore(server_label=self.label, verdicts=verdicts)
+        facts = self.facts
+        found = [
+            (state, state.session_check.end(facts))
+            for state in self._states
+            if state.session_check and state.rule.applies(facts.oldest, facts.newest)
+        ]
+        _record(found, None)
+        verdicts = tuple(map(self._verdict, self._states))
+        return SessionScore(server_label=facts.label, verdicts=verdicts)
 
-    def _verdict(self, judged: _Judged) -> Verdict:
-        rule, facts = judged.rule, self.facts
+    def _verdict(self, state: _RuleState) -> Verdict:
+        rule, facts = state.rule, self.facts
         verdict = Verdict(
             id=rule.id,
             category=category_of(rule),
@@ -220,32 +205,51 @@ class Scorer:
             return verdict.but(
                 message=f"{revision} has {rule.reason_if_other_revision or 'no such rule'}"
             )
-        if not judged.has_looked:
+        if not state.has_judged:
             return verdict
-        if not judged.found.count and not judged.covered_by:
-            return verdict.but(status="pass", message=rule.property)
-        tally = judged.found if judged.found.count else judged.covered
-        verdict = verdict.but(message=tally.message, exchange=tally.exchange, count=tally.count)
-        if tally is judged.covered:
-            by = judged.covered_by
-            return verdict.but(message=f"{tally.message} (reported as {by})", reported_by=by)
-        is_must = rule.level_at(facts.oldest) == "MUST"
-        return verdict.but(status="fail" if is_must else "warning")
+        if state.found.count:
+            tally = state.found
+            is_must = rule.level_at(facts.oldest) == "MUST"
+            return verdict.but(
+                status="fail" if is_must else "warning",
+                message=tally.message,
+                exchange=tally.exchange,
+                count=tally.count,
+            )
+        if state.covered_by:
+            tally = state.covered
+            return verdict.but(
+                message=f"{tally.message} (reported as {state.covered_by})",
+                exchange=tally.exchange,
+                count=tally.count,
+                reported_by=state.covered_by,
+            )
+        return verdict.but(status="pass", message=rule.property)
 
 
-def _note(found: Sequence[tuple[_Judged, Sequence[str]]], exchange: int | None) -> None:
-    """Note what rules found in one message; a rule that another one covers reports nothing."""
-    covered = {id: judged.rule.id for judged, _ in found for id in judged.rule.covers}
-    for judged, findings in found:
-        by = judged.rule.id
+def _record(found: Sequence[tuple[_RuleState, Findings]], exchange: int | None) -> bool:
+    """Record what rules found in one message, None if there was nothing to judge.
+
+    True if there was a mistake. A rule that another one covers reports nothing.
+    """
+    mistakes: list[tuple[_RuleState, Sequence[str]]] = []
+    for state, findings in found:
+        if findings is not None:
+            state.has_judged = True
+            if findings:
+                mistakes.append((state, findings))
+    covered = {id: state.rule.id for state, _ in mistakes for id in state.rule.covers}
+    for state, findings in mistakes:
+        by = state.rule.id
         while by in covered:
             # The rule that covers this one may be covered itself.
             by = covered[by]
-        if by == judged.rule.id:
-            judged.found.add(findings, exchange)
+        if by == state.rule.id:
+            state.found.add(findings, exchange)
         else:
-            judged.covered_by = by
-            judged.covered.add(findings, exchange)
+            state.covered_by = by
+            state.covered.add(findings, exchange)
+    return bool(mistakes)
 
 
 # Most calls of most runs get plain answers that differ only in their id and text. Rules without
@@ -256,8 +260,11 @@ _PARAMS = frozenset(["name", "arguments"])
 _MAX_BLOCKS = 20
 
 
-def likeness_of(entry: Entry, facts: Facts) -> Likeness | None:
-    """A key that is equal for answers that rules cannot tell apart; None if it is not plain."""
+def likeness_of(entry: Entry, epoch: int) -> Likeness | None:
+    """A key that is equal for answers that rules cannot tell apart; None if it is not plain.
+
+    `epoch` is that of the facts: what is known of the session may change a verdict.
+    """
     if entry.method != "tools/call" or entry.is_client or entry.kind != "result" or entry.http:
         return None
     message, request = entry.message, entry.request
@@ -269,7 +276,7 @@ def likeness_of(entry: Entry, facts: Facts) -> Likeness | None:
     name, content = params.get("name"), result["content"]
     if type(name) is not str or len(content) > _MAX_BLOCKS:
         return None
-    return facts.epoch, name, result.get("isError", False), len(content)
+    return epoch, name, result.get("isError", False), len(content)
 
 
 # Nearly every session is a handshake without anything optional, plain calls of tools and plain
@@ -283,7 +290,7 @@ _INFO = frozenset(["name", "version"])
 _CAPABILITIES = frozenset(["tools", "resources", "prompts"])
 
 
-def is_ordinary(entry: Entry, facts: Facts) -> bool:
+def is_ordinary(entry: Entry) -> bool:
     """True for the most common messages in their plainest form."""
     message = entry.message
     if entry.is_client:
@@ -296,7 +303,7 @@ def is_ordinary(entry: Entry, facts: Facts) -> bool:
     if entry.kind != "result" or entry.http or type(message) is not dict:
         return False
     if entry.method == "tools/call":
-        return likeness_of(entry, facts) is not None
+        return likeness_of(entry, 0) is not None
     if message.keys() != _FRAME or message["jsonrpc"] != "2.0" or entry.request is None:
         return False
     if entry.method == "ping":
@@ -323,7 +330,7 @@ def _is_plain_handshake(result: object) -> bool:
 # Running sessions
 
 
-class LiveJudge:
+class LiveScorer:
     """Judges a session while it is running.
 
     It starts with the rules that have a memory, and loads the others at the first entry that is
@@ -336,40 +343,36 @@ class LiveJudge:
         transport: str,
         written_ids: Mapping[jsonrpc.IdKey, object] | None = None,
     ) -> None:
-        facts = Facts()
+        facts = Facts(label, transport)
         if written_ids is not None:
             facts.written_ids = written_ids
-        facts.label, facts.transport = label, transport
-        self._scorer = Scorer(name_entries(INVARIANTS | ID_RULES), facts, label, self._before_each)
-        self.member = Member(label, transport)
+        first_rules = name_entries(INVARIANTS | ID_RULES)
+        self._scorer = Scorer(first_rules, facts, self._load_if_needed)
+        self.names = SessionNames(label, transport)
         self._exchange = -1
         # True once all rules are in use.
         self.has_all_rules = False
         self._exchange_of: dict[jsonrpc.IdKey, int] = {}
 
-    def _before_each(self, entry: Entry, facts: Facts) -> bool:
-        """Load all rules if this entry is not ordinary; True if they are loaded."""
-        if is_ordinary(entry, facts):
-            return False
-        self._load_all()
-        return True
+    def _load_if_needed(self, entry: Entry) -> None:
+        if not self.has_all_rules and not is_ordinary(entry):
+            self._load_all()
 
     def _load_all(self) -> None:
         # Loading takes longer than many runs of one test.
         from mcptest.rules.registry import RULES  # noqa: PLC0415
 
-        self._scorer.widen(RULES)
+        self._scorer.use_rules(RULES)
         self.has_all_rules = True
 
     def is_ordinary(self, message: Any, *, is_client: bool) -> bool:
         """True if the rules that are loaded from the start are all that this needs."""
-        entry = self._scorer.entry(message, is_client=is_client)
-        return is_ordinary(entry, self._scorer.facts)
+        return is_ordinary(self._scorer.make_entry(message, is_client=is_client))
 
     @property
-    def state(self) -> int:
+    def state(self) -> tuple[int, bool]:
         """Changes whenever something becomes known that a verdict may depend on."""
-        return 2 * self._scorer.facts.epoch + self.has_all_rules
+        return self._scorer.facts.epoch, self.has_all_rules
 
     @property
     def may_skip(self) -> bool:
@@ -402,7 +405,7 @@ class LiveJudge:
             place = self._exchange_of.pop(key, place)
             method = request.get("method") if request else None
             if method in ("tools/list", "initialize"):
-                self.member.add_exchange({"method": method}, message)
+                self.names.add_exchange({"method": method}, message)
         self._scorer.server(message, place, http)
 
     def noise(self, line: str) -> None:
@@ -439,8 +442,8 @@ _SHOWN = 5
 MAX_COLLISIONS = 100
 
 
-class Member:
-    """What is kept of one session to compare it with the others."""
+class SessionNames:
+    """The names and ids of one session that must not clash with those of the others."""
 
     def __init__(self, label: str, transport: str) -> None:
         self.label = label
@@ -482,18 +485,18 @@ class Member:
         return self.label.partition("://")[2] or self.label
 
 
-def find_conflicts(sessions: list[Member]) -> list[Conflict]:
+def find_conflicts(sessions: list[SessionNames]) -> list[Conflict]:
     """Every clash between two or more of the sessions, names first."""
-    return [*_overlaps(sessions), *islice(_collisions(sessions), MAX_COLLISIONS)]
+    return [*_find_shared_tools(sessions), *islice(_find_shared_ids(sessions), MAX_COLLISIONS)]
 
 
-def _overlaps(sessions: list[Member]) -> Iterator[Conflict]:
+def _find_shared_tools(sessions: list[SessionNames]) -> Iterator[Conflict]:
     owners: dict[str, dict[tuple[str, str], None]] = {}
-    for member in sessions:
-        prefixes = (f"{member.name}__", f"{member.own_name or member.name}__")
-        for tool in member.tools:
+    for session in sessions:
+        prefixes = (f"{session.name}__", f"{session.own_name or session.name}__")
+        for tool in session.tools:
             if not tool.startswith(prefixes):
-                owners.setdefault(tool, {})[member.identity] = None
+                owners.setdefault(tool, {})[session.identity] = None
     for tool, servers in owners.items():
         if len(servers) > 1:
             # Servers that share a label are shown with their own names.
@@ -510,7 +513,7 @@ def _overlaps(sessions: list[Member]) -> Iterator[Conflict]:
             )
 
 
-def _collisions(sessions: list[Member]) -> Iterator[Conflict]:
+def _find_shared_ids(sessions: list[SessionNames]) -> Iterator[Conflict]:
     for one, other in combinations(sessions, 2):
         if one.transport and other.transport and one.transport != other.transport:
             continue

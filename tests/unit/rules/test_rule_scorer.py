@@ -1,4 +1,4 @@
-"""The judge: live sessions against captures, and answers that are judged once."""
+"""The scorer: live sessions against captures, and answers that are judged once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from case_tables import each_case
 
 from mcptest.core.results import SessionScore
-from mcptest.rules import judge
+from mcptest.rules import scorer
 from mcptest.rules.captures import score_capture
-from mcptest.rules.judge import LiveJudge
+from mcptest.rules.scorer import LiveScorer
 
 CAPTURES = sorted((Path(__file__).parent.parent.parent / "captures").glob("*.json"))
 
@@ -24,18 +24,18 @@ def sessions_in(path: Path) -> list[dict[str, Any]]:
 
 def judged_live(session: dict[str, Any]) -> SessionScore:
     """Without an order of its own, a capture is replayed as it is written."""
-    judge = LiveJudge(session["server_label"], session.get("transport", "stdio:1"))
+    scorer = LiveScorer(session["server_label"], session.get("transport", "stdio:1"))
     for exchange in session["exchanges"]:
-        judge.client(exchange["request"])
+        scorer.client(exchange["request"])
         for message in exchange.get("server_messages", ()):
-            judge.server(message)
+            scorer.server(message)
         for message in exchange.get("replies", ()):
-            judge.client(message)
+            scorer.client(message)
         for line in exchange.get("noise", ()):
-            judge.noise(line)
+            scorer.noise(line)
         if exchange.get("response") is not None:
-            judge.server(exchange["response"])
-    return judge.finish("")
+            scorer.server(exchange["response"])
+    return scorer.finish("")
 
 
 def broken_rules(score: SessionScore) -> dict[str, tuple[str, int]]:
@@ -79,30 +79,30 @@ def test_enough_captures_are_plain_to_show_something() -> None:
 
 
 def test_an_ordinary_session_needs_only_the_rules_that_remember() -> None:
-    judge = LiveJudge("stdio://s", "stdio:1")
+    scorer = LiveScorer("stdio://s", "stdio:1")
     hello = {
         "protocolVersion": "2025-11-25",
         "capabilities": {"tools": {}},
         "serverInfo": {"name": "s", "version": "1"},
     }
-    judge.client({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
-    judge.server({"jsonrpc": "2.0", "id": 0, "result": hello})
-    judge.client({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    scorer.client({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+    scorer.server({"jsonrpc": "2.0", "id": 0, "result": hello})
+    scorer.client({"jsonrpc": "2.0", "method": "notifications/initialized"})
     params = {"name": "echo", "arguments": {}}
-    judge.client({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    scorer.client({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     text = {"content": [{"type": "text", "text": "hi"}]}
-    judge.server({"jsonrpc": "2.0", "id": 1, "result": text})
-    score = judge.finish("exit status 0")
+    scorer.server({"jsonrpc": "2.0", "id": 1, "result": text})
+    score = scorer.finish("exit status 0")
     families = {verdict.id.partition("-")[0] for verdict in score.verdicts}
     assert families == {"INV", "BASE"}
     assert score.count("fail") == 0
 
 
 def test_an_unusual_word_activates_all_rules() -> None:
-    judge = LiveJudge("stdio://s", "stdio:1")
-    judge.client({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
-    judge.server({"jsonrpc": "2.0", "id": 0, "result": {}})
-    families = {each.id.partition("-")[0] for each in judge.finish("").verdicts}
+    scorer = LiveScorer("stdio://s", "stdio:1")
+    scorer.client({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+    scorer.server({"jsonrpc": "2.0", "id": 0, "result": {}})
+    families = {each.id.partition("-")[0] for each in scorer.finish("").verdicts}
     assert {"INV", "BASE", "TOOL", "PROG", "ELIC"} <= families
 
 
@@ -170,7 +170,7 @@ def test_no_capture_is_judged_otherwise_without_it(path: Path) -> None:
     sessions = value if isinstance(value, list) else [value]
     quick = score_capture(sessions)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judge, "likeness_of", lambda *_: None)
+        patch.setattr(scorer, "likeness_of", lambda *_: None)
         assert score_capture(sessions) == quick
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from sarif_pydantic import Sarif  # type: ignore[import-untyped]  # it has no py.typed
 
-from mcptest.core.compliance import CheckResult, ConformanceReport, ProfileName, Reference
+from mcptest.core.compliance import CheckResult, ComplianceReport, ProfileName, Reference
 from mcptest.reporters.compliance import (
     group_findings,
     open_checks,
@@ -45,7 +45,7 @@ def result(id: str, verdict: Any, **more: Any) -> CheckResult:
     return CheckResult(**{**keys, "id": id, "verdict": verdict, **more})
 
 
-def report(*checks: CheckResult, **more: Any) -> ConformanceReport:
+def report(*checks: CheckResult, **more: Any) -> ComplianceReport:
     keys: dict[str, Any] = {
         "server": "shop",
         "version": "1.2.0",
@@ -58,7 +58,7 @@ def report(*checks: CheckResult, **more: Any) -> ConformanceReport:
         "started_at": "2026-11-18T00:00:00Z",
         "duration_s": 2.5,
     }
-    return ConformanceReport(**{**keys, "checks": checks, **more})
+    return ComplianceReport(**{**keys, "checks": checks, **more})
 
 
 FAILED = result(
@@ -84,7 +84,7 @@ WHOLE = report(
 )
 
 
-def text_of(whole: ConformanceReport, **more: Any) -> str:
+def text_of(whole: ComplianceReport, **more: Any) -> str:
     return render_text(whole, NO_COLOUR, **more)
 
 
@@ -93,7 +93,7 @@ def text_of(whole: ConformanceReport, **more: Any) -> str:
 
 def test_findings_are_grouped_and_said_once_for_all_revisions() -> None:
     groups = {
-        group.verdict: [(each.check.id, each.revisions) for each in group.findings]
+        group.name: [(each.check.id, each.revisions) for each in group.findings]
         for group in group_findings(WHOLE)
     }
     assert groups == {
@@ -314,7 +314,7 @@ HOSTILE = (
 )
 
 
-def hostile_report(text: str) -> ConformanceReport:
+def hostile_report(text: str) -> ComplianceReport:
     keys = {"message": text, "sent": (text,), "received": (text, text), "repeat": text}
     checks = [
         result("BASE-18", "failed", curl=text, cause=text, **keys),
