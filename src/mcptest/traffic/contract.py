@@ -461,8 +461,10 @@ class _Linker:
 
     def __init__(self, names: Names) -> None:
         self._names = names
+        # By value: where the server sent it, and its name once the client has sent it back.
         self._received: dict[IdKey, Place] = {}
         self._bound: dict[IdKey, str] = {}
+        # Values of the client's own.
         self._sent: set[IdKey] = set()
         # Strings that the server sent before the client did: what varies inside longer ones,
         # words inside longer ones that may be names, and values of keys like "id".
