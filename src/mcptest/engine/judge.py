@@ -269,14 +269,15 @@ def judge_reply(
     if is_plainly_met(expectation, reply):
         return reply, ()
     has_remote, has_foreign = expectation.has_remote_check, expectation.has_foreign_check
-    if has_remote and has_foreign:
-        expectation = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
+    bounded = expectation
+    if has_foreign:
+        bounded = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
+    if has_remote:
+        expectation = bounded
     is_large = expectation.has_regex and reply.size > _LARGE_BYTES
     needs_child = (has_foreign or is_large) and not has_remote
     with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
-        # Foreign checks are not made here, not even to see what is still missing.
-        if has_remote or not has_foreign:
-            reply = _wait_for_late_output(server, expectation, reply)
+        reply = _wait_for_late_output(server, bounded, reply)
         if not needs_child:
             return reply, _find_mismatches(expectation, reply, trail)
     limit_s = max(_PATTERN_LIMIT.seconds, reply.size / _SLOWEST_BYTES_PER_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -296,6 +297,42 @@ def test_notifications_and_stderr_may_be_asserted_and_are_waited_for(tmp_path: P
     ]
     ended = run_suite(tmp_path, {"tools": tests})
     assert set(outcomes(ended).values()) == {"passed"}, mismatches(ended)
+
+
+LATE_SERVER = """
+import json, sys, time
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    result = {"content": [{"type": "text", "text": "hi"}]}
+    if message["method"] == "initialize":
+        version = message["params"]["protocolVersion"]
+        result = {"protocolVersion": version, "capabilities": {"tools": {}, "logging": {}}}
+        result["serverInfo"] = {"name": "late", "version": "1"}
+    elif message["method"] == "tools/list":
+        result = {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+    if message["method"] == "tools/call":
+        time.sleep(0.2)
+        note = {"method": "notifications/message", "params": {"level": "info", "data": "late"}}
+        print(json.dumps({"jsonrpc": "2.0", **note}), flush=True)
+"""
+
+
+def test_notifications_are_waited_for_beside_a_schema(tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text(LATE_SERVER, encoding="utf-8")
+    (tmp_path / "object.json").write_text('{"type": "object"}', encoding="utf-8")
+    expect = [
+        {"target": "result", "matcher": {"pattern": "match:jsonSchema:object.json"}},
+        {"target": "notifications[*].params.data", "matcher": {"contains": "late"}},
+    ]
+    suite = {
+        "servers": {"late": {"command": [sys.executable, "late.py"], "cwd": "."}},
+        "tools": [call("n", "t", expect=expect)],
+    }
+    ended = run_suite(tmp_path, suite)
+    assert outcomes(ended) == {"n": "passed"}, mismatches(ended)
 
 
 @pytest.mark.long
