@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from upload_target import collecting
 
-from mcptest.coprocess.stores import UploadError, Uploads, read_target
+from mcptest.coprocess.uploads import UploadError, Uploads, read_target
 from mcptest.transport.http.probe import post
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from upload_target import collecting
 
-from mcptest.coprocess.stores import (
+from mcptest.coprocess.uploads import (
     LAST_PATIENCE_S,
     BadTargetError,
     UploadError,

@@ -8,7 +8,7 @@ import pytest
 from certificates import Authority
 from raw_http import RawHttp
 
-from mcptest.coprocess.stores import UploadError, Uploads, read_target
+from mcptest.coprocess.uploads import UploadError, Uploads, read_target
 from mcptest.transport.http.probe import post
 
 if TYPE_CHECKING:

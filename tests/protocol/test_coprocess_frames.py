@@ -23,7 +23,7 @@ from mcptest.coprocess.protocol import (
     describe_version_mismatch,
     read_request,
 )
-from mcptest.coprocess.stores import BadTargetError, read_target
+from mcptest.coprocess.uploads import BadTargetError, read_target
 from mcptest.protocol.framing import LineDecoder, encode_line
 from mcptest.sdk import coprocess
 from mcptest.sdk.coprocess import Coprocess

@@ -18,7 +18,8 @@ from mcptest.coprocess.protocol import (
     RefusedError,
 )
 from mcptest.coprocess.serve import Session
-from mcptest.coprocess.stores import BadTargetError, Cassette, UploadError, Uploads, read_target
+from mcptest.coprocess.stores import Cassette
+from mcptest.coprocess.uploads import BadTargetError, UploadError, Uploads, read_target
 from mcptest.core.diagnostics import suggest
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.plan import Expectation, Step

@@ -16,7 +16,7 @@ from mcptest.coprocess.protocol import (
     describe_version_mismatch,
     read_request,
 )
-from mcptest.coprocess.stores import read_target
+from mcptest.coprocess.uploads import read_target
 from mcptest.core.results import FAULTS
 from mcptest.core.strict_json import Key
 from mcptest.protocol import jsonrpc

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from case_tables import each_case
 
-from mcptest.coprocess.stores import BadTargetError, Target, read_target
+from mcptest.coprocess.uploads import BadTargetError, Target, read_target
 from mcptest.protocol.http_address import Address
 
 
