@@ -42,7 +42,6 @@ from mcptest.formats.fields import (
     read_top,
 )
 from mcptest.formats.yaml import read_document
-from mcptest.formats.yaml.writer import comment_lines, render_yaml
 from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
@@ -369,6 +368,9 @@ def read_baseline(text: str, file: str, *, needs_reasons: bool = True) -> tuple[
 
 def write_baseline(entries: Sequence[BaselineEntry]) -> str:
     """The text of a baseline; entries that are new have an empty reason, to be filled in."""
+    # It loads PyYAML, which takes as long as the rest of a small run.
+    from mcptest.formats.yaml.writer import comment_lines, render_yaml  # noqa: PLC0415
+
     notes = (
         "Findings of mcptest security that are accepted, each with a reason.",
         "An entry holds until the definition that it is about changes.",

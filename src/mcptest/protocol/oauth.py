@@ -13,7 +13,6 @@ is checked here before it is used or shown.
 from __future__ import annotations
 
 import base64
-import hashlib
 import re
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -482,6 +481,9 @@ _OF_URLS = "!#$%&'()*+,/:;=?@[]-._~"
 
 def build_code_challenge(verifier: str) -> str:
     """The challenge of PKCE for a verifier."""
+    # OpenSSL takes longer to load than the rest of a session over HTTP; only logins need it.
+    import hashlib  # noqa: PLC0415
+
     digest = hashlib.sha256(verifier.encode("ascii")).digest()
     return base64.urlsafe_b64encode(digest).decode("ascii").rstrip("=")
 

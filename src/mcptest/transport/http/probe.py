@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import threading
 import time
 
 from mcptest.core.errors import InterruptedRunError
@@ -262,6 +261,9 @@ class CanaryServer:
         self._listener.settimeout(_TICK_S)
         self.port: int = self._listener.getsockname()[1]
         self.targets: list[str] = []
+        # Most users of this module open no server.
+        import threading  # noqa: PLC0415
+
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="canary", daemon=True)
 
