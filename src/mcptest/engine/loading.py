@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mcptest.engine.snapshots import Book, Snapshots
     from mcptest.formats.suite.variables import GivenVariables
     from mcptest.matching.matcher import Matcher, Registry
-    from mcptest.plugins.host import PluginManager
+    from mcptest.plugins.host import DeclaredPlugins, PluginManager
 
     Loader = Callable[
         [str, str, Registry, Mapping[str, str], Callable[[str], str]],
@@ -360,7 +360,7 @@ class _FileLoader:
             from mcptest.formats.cases import load_cases  # noqa: PLC0415
 
             load = partial(load_cases, bounded=_PATTERN_LIMIT)
-        registry = resources.registry_for(file, text)
+        registry = resources.registry_with(file)
         suite, warnings = load(text, file, registry, self._for_servers, read_beside)
         return [suite], warnings
 
@@ -665,15 +665,8 @@ class ExtraHttpOptions(Record):
             raise UsageError(f"{message}: {names}", hint)
 
 
-# Every pattern that asks a plugin contains this word.
-_PLUGIN_WORD = "plugin"
-
-
 class SuiteResources:
-    """The matchers and snapshots that each file may use.
-
-    Files that ask no plugin share one registry of matchers; each of the others has its own.
-    """
+    """The matchers and snapshots that each file may use."""
 
     def __init__(
         self,
@@ -681,7 +674,7 @@ class SuiteResources:
         snapshots: SnapshotMode | None = None,
         variables: Mapping[str, object] | None = None,
     ) -> None:
-        self._registry = builtin_registry(
+        self.registry = builtin_registry(
             time.time, outside=self._installed, try_schema=self._find_schema_failure
         )
         self._found: list[Matcher] | None = None
@@ -707,19 +700,17 @@ class SuiteResources:
             self.snapshots = Snapshots(mode)
         return self.snapshots.book(file)
 
-    def registry_with(self, file: str, plugins: Iterable[PluginSpec]) -> Registry:
-        """The registry for a suite, which may declare plugins of its own."""
-        from mcptest.matching.matchers.objects import plugin_matcher  # noqa: PLC0415  # see below
-        from mcptest.plugins.host import DeclaredPlugins, PluginManager  # noqa: PLC0415  # see below
+    def registry_with(self, file: str, plugins: Iterable[PluginSpec] = ()) -> Registry:
+        """The matchers of a file; a suite may declare plugins of its own."""
 
-        self.plugin_manager = self.plugin_manager or PluginManager()
-        declared = DeclaredPlugins(self.plugin_manager, lambda: (*self._plugins_of(file), *plugins))
-        return self._registry.replaced(plugin_matcher(declared))
+        def declare() -> DeclaredPlugins:
+            # Loaded only if a file uses a plugin.
+            from mcptest.plugins.host import DeclaredPlugins, PluginManager  # noqa: PLC0415
 
-    def registry_for(self, file: str, text: str) -> Registry:
-        if _PLUGIN_WORD not in text:
-            return self._registry
-        return self.registry_with(file, ())
+            self.plugin_manager = self.plugin_manager or PluginManager()
+            return DeclaredPlugins(self.plugin_manager, lambda: (*self._plugins_of(file), *plugins))
+
+        return self.registry.with_plugins(declare)
 
     def _installed(self) -> list[Matcher]:
         """The matchers of installed packages."""

@@ -7,7 +7,7 @@ is ever fetched. What could not be checked is reported.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from weakref import ref
 
@@ -21,7 +21,7 @@ from mcptest.engine.pool import read_tools
 from mcptest.matching.matcher import BadSchemaError
 from mcptest.matching.matchers.objects import JSON_SCHEMA, declared_schema
 from mcptest.protocol.jsonrpc import tool_failure
-from mcptest.rules.schemas import is_affordable, is_plainly_valid
+from mcptest.rules.schemas import can_surely_be_compiled, is_affordable, is_plainly_valid
 from mcptest.transport.process.isolated import judge_in_child
 
 TYPE_CHECKING = False
@@ -44,17 +44,35 @@ _WANTED = "what outputSchema says"
 _BEFORE = ", as it was listed when the call was sent"
 
 
-class _Tool(Record):
-    """A tool's output schema, compiled; or what is wrong with one of its schemas.
+class _OutputSchema:
+    """An output schema that can be used.
 
-    If it `is_plain`, most values can be seen to meet it without a validator. `declared` is all
-    that the tool says of its schemas, as text. `when` says when it did, if not now.
+    Most values can be seen to meet it without a validator, which takes longer to load than a small
+    run: it is made when it is needed.
+    """
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+        # Only the validator knows formats.
+        self._is_plain = isinstance(schema, dict) and '"format"' not in dump_json(schema)
+
+    @cached_property
+    def compiled(self) -> Any:
+        return declared_schema(self.schema)
+
+    def is_plainly_met(self, value: object) -> bool:
+        return self._is_plain and is_plainly_valid(self.schema, value)
+
+
+class _Tool(Record):
+    """A tool's output schema, and what is wrong with any of its schemas.
+
+    `declared` is all that the tool says of its schemas, as text. `when` says when it did, if not
+    now.
     """
 
     declared: str = ""
-    schema: Any = None
-    is_plain: bool = False
-    output: Any = None
+    output: _OutputSchema | None = None
     when: str = ""
     mistakes: tuple[tuple[str, str], ...] = ()
 
@@ -146,7 +164,7 @@ def _read_list(server: Server) -> _ToolList:
         name = entry.get("name")
         if not isinstance(name, str):
             continue
-        tool, others = _compile(entry, server), tools.get(name, ())
+        tool, others = _read_tool(entry, server), tools.get(name, ())
         if not others:
             tools[name] = (tool,)
         elif all(tool.declared != other.declared for other in others):
@@ -172,8 +190,8 @@ def _judge_tool(name: str, tool: _Tool, reply: Reply, launcher: Launcher) -> Ite
     if value is ABSENT:
         why = f"is missing: the tool declares an outputSchema{tool.when}, so it must answer with it"
         yield _make_mismatch(_PATH, _WANTED, ABSENT, why)
-    elif not (tool.is_plain and is_plainly_valid(tool.schema, value)):
-        yield from _validate(tool, value, launcher)
+    elif not tool.output.is_plainly_met(value):
+        yield from _validate(tool.output, tool.when, value, launcher)
 
 
 def _make_mismatch(path: str, wanted: str, actual: object, message: str) -> Mismatch:
@@ -187,18 +205,20 @@ def _is_success(reply: Reply) -> bool:
     return isinstance(result, dict) and result.get("isError") is not True
 
 
-def _validate(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, ...]:
+def _validate(
+    output: _OutputSchema, when: str, value: object, launcher: Launcher
+) -> tuple[Mismatch, ...]:
     """The mismatches that the validator finds; large work is done in another process."""
 
     def judge() -> tuple[Mismatch, ...]:
-        miss = _CHECK(tool.output, value)
+        miss = _CHECK(output.compiled, value)
         if miss is None:
             return ()
-        why = f"does not meet the tool's own outputSchema{tool.when}: {miss.why}"
+        why = f"does not meet the tool's own outputSchema{when}: {miss.why}"
         return (_make_mismatch(_PATH, _WANTED, value, why),)
 
     # A boolean schema needs no work.
-    if not isinstance(tool.schema, dict) or is_affordable(tool.schema, value):
+    if not isinstance(output.schema, dict) or is_affordable(output.schema, value):
         return judge()
     # A value that could not be validated is a mismatch.
     try:
@@ -207,19 +227,20 @@ def _validate(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch,
         reason = f"that takes over {_LIMIT_S:g} s"
     except EndedError as error:
         reason = f"that ends the program that does it: {error.how}"
-    why = f"cannot be held against the tool's outputSchema{tool.when}: {reason}"
+    why = f"cannot be held against the tool's outputSchema{when}: {reason}"
     return (_make_mismatch(_PATH, _WANTED, value, why),)
 
 
-def _compile(entry: dict[str, Any], server: Server) -> _Tool:
-    compiled: dict[str, Any] = {}
-    mistakes = []
+def _read_tool(entry: dict[str, Any], server: Server) -> _Tool:
+    usable, mistakes = set[str](), []
     trial = partial(find_read_failure, server.launcher)
     for key in ("inputSchema", "outputSchema"):
         if key not in entry:
             continue
         try:
-            compiled[key] = declared_schema(entry[key], trial)
+            if not can_surely_be_compiled(entry[key]):
+                declared_schema(entry[key], trial)
+            usable.add(key)
         except BadSchemaError as error:
             reason = str(error).strip().removeprefix("which ")
             why = f"is not a JSON Schema that can be used: it {reason}"
@@ -228,12 +249,8 @@ def _compile(entry: dict[str, Any], server: Server) -> _Tool:
                 "bad_schema", f"the {key} of the tool {visible(entry['name'])} {why}"
             )
     schema = entry.get("outputSchema")
-    # Only the validator knows formats.
-    is_plain = isinstance(schema, dict) and '"format"' not in dump_json(schema)
     return _Tool(
         declared=dump_json([entry.get("inputSchema"), schema]),
-        schema=schema,
-        is_plain=is_plain,
-        output=compiled.get("outputSchema"),
+        output=_OutputSchema(schema) if "outputSchema" in usable else None,
         mistakes=tuple(mistakes),
     )

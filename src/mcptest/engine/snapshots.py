@@ -18,7 +18,6 @@ from mcptest.core.secrets import redact_all
 from mcptest.core.text import ci_variable, excerpt, visible
 from mcptest.core.value_class import ABSENT, Record
 from mcptest.engine.test_files import read_text, resolve_inside
-from mcptest.formats.snapshots import read_snapshots, write_snapshots
 from mcptest.matching.compare import is_met, is_same
 from mcptest.matching.matcher import ParameterError
 from mcptest.transport import files
@@ -206,6 +205,9 @@ class Book:
             raise FormatError([reason]) from None
         if not os.path.lexists(self.path):
             return {}
+        # It loads PyYAML, which takes as long as the rest of a small run.
+        from mcptest.formats.snapshots import read_snapshots  # noqa: PLC0415
+
         return read_snapshots(read_text(self.path), self.path)
 
     def _target(self) -> str:
@@ -241,6 +243,8 @@ class Book:
 
     def _write(self, entries: dict[str, object]) -> None:
         if entries:
+            from mcptest.formats.snapshots import read_snapshots, write_snapshots  # noqa: PLC0415
+
             # Written only if it can be read back.
             text = write_snapshots(entries, os.path.basename(self.file))
             try:

@@ -130,12 +130,13 @@ class Services(Record):
     """What some matchers need from outside this package.
 
     `now` is the clock, in seconds since 1970, without which `match:dateAge` can be read but not
-    checked. `plugins` are those that `match:plugin` may use. `try_schema` tries a schema that has
+    checked. `plugins` returns those that `match:plugin` may use; it is called once, when a file
+    uses one. `try_schema` tries a schema that has
     references before it is compiled in this process.
     """
 
     now: Callable[[], float] | None = None
-    plugins: Plugins | None = None
+    plugins: Callable[[], Plugins] | None = None
     try_schema: TrySchema | None = None
 
 
@@ -199,7 +200,7 @@ class TwoOwnersError(UsageError):
 
 def builtin_registry(
     now: Callable[[], float] | None = None,
-    plugins: Plugins | None = None,
+    plugins: Callable[[], Plugins] | None = None,
     outside: Callable[[], Iterable[Matcher]] | None = None,
     try_schema: TrySchema | None = None,
 ) -> Registry:
@@ -247,7 +248,7 @@ class Registry:
         if isinstance(entry, str):
             module = __import__(f"mcptest.matching.matchers.{entry}", fromlist=["MATCHERS"])
             for matcher in module.MATCHERS:
-                # Another one of the module may have been replaced.
+                # Another one of the module may be bound already.
                 if isinstance(self._entries.get(matcher.name), str):
                     bound = matcher.bind(matcher, self._services) if matcher.bind else matcher
                     self._entries[matcher.name] = bound
@@ -276,10 +277,12 @@ class Registry:
             raise TwoOwnersError(matcher.name, owner, matcher.owner)
         self._entries[matcher.name] = matcher
 
-    def replaced(self, matcher: Matcher) -> Registry:
-        """A copy with this matcher instead of the one that has its name."""
-        copy = Registry((), self.directives.values(), None, self._services, self._outside)
-        copy._entries = self._entries | {matcher.name: matcher}
+    def with_plugins(self, plugins: Callable[[], Plugins]) -> Registry:
+        """A copy whose `match:plugin` may use these plugins."""
+        services = self._services.but(plugins=plugins)
+        copy = Registry((), self.directives.values(), None, services, self._outside)
+        # It is bound again, to these services.
+        copy._entries = self._entries | {"plugin": "objects"}
         return copy
 
 

@@ -8,6 +8,7 @@ schema refers to is fetched.
 
 from __future__ import annotations
 
+from mcptest.core.strict_json import dump_json
 from mcptest.core.text import shorten
 
 TYPE_CHECKING = False
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     Steps = list[str | int]
 
 __all__ = [
+    "can_surely_be_compiled",
     "describe_schema_error",
     "inner_schemas",
     "is_affordable",
@@ -56,6 +58,9 @@ _OBJECTS = frozenset(
 
 # Schemas
 
+# A schema of fewer objects cannot be too deep for a validator.
+_MAX_OBJECTS = 200
+
 
 def describe_schema_error(schema: Members) -> tuple[Steps, str] | tuple[()] | None:
     """Where a schema is not valid in its dialect, and why; () when it is valid, None when the
@@ -76,6 +81,27 @@ def describe_schema_error(schema: Members) -> tuple[Steps, str] | tuple[()] | No
         # Half of a surrogate pair cannot be passed to the validator.
         return None
     return ()
+
+
+def can_surely_be_compiled(schema: object) -> bool:
+    """True if a validator can be made of a schema beyond doubt: no need to load it to find out.
+
+    It has only common keywords, names a known dialect or none, refers to nothing, has no regular
+    expression, and is not deep.
+    """
+    if type(schema) is not dict or not _is_plain_schema(schema):
+        return False
+    text = dump_json(schema)
+    dialect = schema.get("$schema", "")
+    is_known = not dialect or dialect.removesuffix("#") in _DIALECTS
+    return (
+        is_known
+        and text.count('"$schema"') <= 1
+        and text.count("{") < _MAX_OBJECTS
+        and not ('"$ref"' in text or '"pattern"' in text)
+        # Half of a surrogate pair cannot be passed to a validator.
+        and not any("\ud800" <= char <= "\udfff" for char in text)
+    )
 
 
 def _is_plain_schema(schema: Members) -> bool:

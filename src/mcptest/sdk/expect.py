@@ -197,7 +197,7 @@ def _judge_in_process(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismat
 @lru_cache(maxsize=1)
 def _load_registry() -> Registry:
     """Our matchers and those of installed packages."""
-    return SuiteResources(lambda file: ()).registry_for("", "")
+    return SuiteResources(lambda file: ()).registry
 
 
 def _to_json(value: object, what: str) -> object:

@@ -17,7 +17,7 @@ from mcptest.matching.matcher import Directive, Matcher, TwoOwnersError, builtin
 from mcptest.matching.patterns import Pattern, parse_pattern
 
 # 2024-06-01, and it stays that day.
-REGISTRY = builtin_registry(lambda: 1_717_200_000.0, plugins=GeoPlugin())
+REGISTRY = builtin_registry(lambda: 1_717_200_000.0, plugins=GeoPlugin)
 
 JSON = st.recursive(
     st.none()

@@ -14,7 +14,6 @@ from mcptest.formats.yaml import read_document
 from mcptest.matching.compare import Group, compare
 from mcptest.matching.json_values import pull
 from mcptest.matching.matcher import builtin_registry
-from mcptest.matching.matchers.objects import plugin_matcher
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.suite_matchers import EXAMPLES, ROOTS, SuiteMatchers, parse_target
 
@@ -50,7 +49,7 @@ def read_beside(name: str) -> str:
 
 def compiled(matcher: object, geo: Geo | None = None) -> tuple[object, list[PathDiagnostic]]:
     diagnostics: list[PathDiagnostic] = []
-    registry = builtin_registry().replaced(plugin_matcher(geo or Geo()))
+    registry = builtin_registry(plugins=lambda: geo or Geo())
     words = SuiteMatchers(registry, diagnostics, read_beside)
     return words.compile(matcher, (None, "matcher")), diagnostics
 
@@ -311,7 +310,7 @@ def test_a_plugin_is_asked_with_the_value_its_parameters_and_the_place() -> None
 
 
 def test_slow_foreign_and_remote_matchers_are_flagged_on_the_expectation() -> None:
-    registry = builtin_registry().replaced(plugin_matcher(Geo()))
+    registry = builtin_registry(plugins=Geo)
     words = SuiteMatchers(registry, [], read_beside)
 
     words.compile({"exact": 1}, None)

@@ -39,7 +39,7 @@ class Nothing(Scripted):
 
 
 def mismatch_of(source: str, actual: object, plugins: Scripted) -> str | None:
-    found = parse_pattern(source, builtin_registry(plugins=plugins)).mismatch(actual, None)
+    found = parse_pattern(source, builtin_registry(plugins=lambda: plugins)).mismatch(actual, None)
     return found.message if found else None
 
 
@@ -83,7 +83,7 @@ def test_name_method_and_argument_are_sent_as_they_are_written(
 def test_a_plugin_expectation_that_is_invalid_is_a_mistake_with_its_code(
     source: str, code: str, message: str
 ) -> None:
-    registry = builtin_registry(plugins=Scripted(None, "geo", "units"))
+    registry = builtin_registry(plugins=lambda: Scripted(None, "geo", "units"))
     with pytest.raises(PatternError) as caught:
         parse_pattern(source, registry)
     assert caught.value.diagnostic.code == code
@@ -92,7 +92,7 @@ def test_a_plugin_expectation_that_is_invalid_is_a_mistake_with_its_code(
 
 def test_an_unknown_plugin_is_reported_with_how_to_be_declared() -> None:
     with pytest.raises(PatternError) as caught:
-        parse_pattern("match:plugin:units.near", builtin_registry(plugins=Scripted()))
+        parse_pattern("match:plugin:units.near", builtin_registry(plugins=lambda: Scripted()))
     help = caught.value.diagnostic.help
     assert "--plugin units=COMMAND" in help
     assert "imports.subprocess_matchers" in help
@@ -219,7 +219,7 @@ def test_a_value_that_is_refused_is_asked_about_once() -> None:
 
 
 def compile_with(plugins: Scripted, expected: object) -> object:
-    compiler = Compiler(builtin_registry(plugins=plugins))
+    compiler = Compiler(builtin_registry(plugins=lambda: plugins))
     compiled = compiler.compile(expected, None)
     assert compiler.diagnostics == []
     return compiled
@@ -241,6 +241,6 @@ def test_a_plugin_is_asked_for_the_verdict_and_never_for_a_hint(
     expected: object, actual: object, asked: int
 ) -> None:
     plugins = Scripted({"pass": False})
-    compiled = Compiler(builtin_registry(plugins=plugins)).compile(expected, None)
+    compiled = Compiler(builtin_registry(plugins=lambda: plugins)).compile(expected, None)
     assert list(compare(compiled, actual))
     assert len(plugins.asked) == asked

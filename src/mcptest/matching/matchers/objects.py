@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from mcptest.matching.matcher import Plugins, TrySchema
 
 
-__all__ = ["JSON_SCHEMA", "MATCHERS", "declared_schema", "plugin_matcher"]
+__all__ = ["JSON_SCHEMA", "MATCHERS", "declared_schema"]
 
 # The operators in words; the longer ones come first, to be found first.
 _OPERATORS = {
@@ -333,15 +333,18 @@ class PluginUse(Record):
     expected: object = None
 
 
-def plugin_matcher(plugins: Plugins | None) -> Matcher:
+def _make_plugin_matcher(open_plugins: Callable[[], Plugins] | None) -> Matcher:
     """The matcher that asks one of these plugins."""
+    plugins: Plugins | None = None
 
     def parse(target: str, expected: str | None = None) -> PluginUse:
         name, dot, method = target.partition(".")
         if not dot or not name or not method:
             raise ParameterError(f"takes NAME.METHOD, not {visible(target)!r}")
-        if plugins is None:
+        nonlocal plugins
+        if open_plugins is None:
             raise ParameterError("cannot be used here", "only what is run can ask plugins")
+        plugins = plugins or open_plugins()
         if name not in plugins.names:
             raise _unknown_plugin(name, plugins.names)
         return PluginUse(name=name, method=method, expected=expected)
@@ -424,5 +427,5 @@ MATCHERS = (
         kinds=("object", "array"),
     ),
     JSON_SCHEMA,
-    plugin_matcher(None).but(bind=lambda _, services: plugin_matcher(services.plugins)),
+    _make_plugin_matcher(None).but(bind=lambda _, services: _make_plugin_matcher(services.plugins)),
 )
