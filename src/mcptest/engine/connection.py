@@ -97,7 +97,8 @@ class Connection:
         self._replied_bytes = 0
         self._bytes_before = 0
         self._log: MessageLog | None = None
-        self._log_start = 0
+        # How long stderr was when the step began.
+        self.stderr_mark = 0
         # How long stderr was at the first step of the test; None before it. What the server writes
         # while it starts belongs to no test, also if it is started for one.
         self._test_start: int | None = None
@@ -120,12 +121,12 @@ class Connection:
         """What arrives from here on belongs to the next step."""
         self.inbox.start_step()
         if self.launcher.keeps_log:
-            from mcptest.engine.recorder import MessageLog  # noqa: PLC0415  # as above
+            from mcptest.engine.recorder import MessageLog  # noqa: PLC0415  # most runs keep none
 
             self._log = MessageLog()
-        self._log_start = self.wire.stderr.total
+        self.stderr_mark = self.wire.stderr.total
         if self._test_start is None and not is_handshake:
-            self._test_start = self._log_start
+            self._test_start = self.stderr_mark
         self._bytes_before = self.wire.mark_stdout()
         self._replied_bytes = 0
 
@@ -266,7 +267,7 @@ class Connection:
         """The messages since the step began, if a log is kept."""
         if self._log is None:
             return ()
-        stderr = self.stderr_since(self._log_start)
+        stderr = self.stderr_since(self.stderr_mark)
         # Before it is cut into lines: a secret may span several.
         redact = self.wire.redact
         stderr = redact(stderr) if redact else stderr

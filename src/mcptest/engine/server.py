@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from mcptest.transport.memory.server import MemoryTarget
     from mcptest.transport.process.signals import Interrupts
 
-    # When a step's message was sent: the length of stderr so far, and the time.
-    _Begun = tuple[int, float]
     ActiveChecks = Callable[
         [ServerSpec, "Launcher", str], tuple[tuple[Mismatch, ...], tuple[str, ...]]
     ]
@@ -79,7 +77,8 @@ class Server:
         self._silent_since = ""
         # How many late answers there were at the last timeout.
         self._late = 0
-        self._sent_ahead: _Begun | None = None
+        # When the next step's request was sent, if that is under way already.
+        self._sent_ahead_at: float | None = None
         # The result of initialize.
         self.handshake: dict[str, Any] = {}
         # For the requests that no test sends, and whether one of them is performed.
@@ -145,13 +144,14 @@ class Server:
 
     def perform(self, step: Step, timeout_s: float) -> Reply:
         """Send the step's message and wait for everything that it expects."""
-        sent, self._sent_ahead = self._sent_ahead, None
+        began, self._sent_ahead_at = self._sent_ahead_at, None
         # Only calls are sent ahead.
-        is_call = bool(sent) or _awaits_answer(step)
+        is_call = began is not None or _awaits_answer(step)
         # The time starts now, also for a message that was sent ahead.
         waiting = self._waiting
         deadline = waiting.begin(timeout_s, is_timed=step.expectation.is_timed)
-        mark, began = sent or self._begin(step, is_call=is_call)
+        if began is None:
+            began = self._begin(step, is_call=is_call)
         answer: Any = ABSENT
         if is_call:
             answer = self._wait_for_answer(step.method, step.id, deadline, timeout_s)
@@ -173,13 +173,14 @@ class Server:
                 raise ServerError(self.exit_fault(f"while {visible(step.method)} was handed over"))
             if self._wire.has_closed_stdin:
                 raise ServerError(faults.closed_stdin_fault(step.method, self._wire))
+        connection = self.connection
         return Reply.made_of(
             {
                 "message": answer,
                 "elapsed_s": elapsed_s,
-                "stderr": self.connection.stderr_since(mark),
-                "stderr_mark": mark,
-                "size": self.connection.size,
+                "stderr": connection.stderr_since(connection.stderr_mark),
+                "stderr_mark": connection.stderr_mark,
+                "size": connection.size,
                 "exit_code": exit_code,
                 "notifications": tuple(self._inbox.notifications),
                 "unfinished": self._session.unfinished(step.id),
@@ -209,7 +210,7 @@ class Server:
         if not _awaits_answer(step) or self._inbox.is_broken or self.connection.recording.is_behind:
             return
         try:
-            self._sent_ahead = self._begin(step, is_call=True)
+            self._sent_ahead_at = self._begin(step, is_call=True)
         except ServerError as error:
             # The next step raises it.
             self._inbox.break_off(error.fault)
@@ -220,13 +221,14 @@ class Server:
     @property
     def has_sent_ahead(self) -> bool:
         """Whether the next step is under way already."""
-        return self._sent_ahead is not None
+        return self._sent_ahead_at is not None
 
-    def _begin(self, step: Step, *, is_call: bool) -> _Begun:
+    def _begin(self, step: Step, *, is_call: bool) -> float:
+        """Send the step's message; when that began."""
         # What has arrived by now belongs to the step before.
         if self._wire.has_news:
             self.connection.poll()
-        begun = self._wire.stderr.total, time.monotonic()
+        began = time.monotonic()
         self.connection.start_step()
         if step.id is ABSENT:
             line = self._session.prepare_notification(step.line)
@@ -237,7 +239,7 @@ class Server:
         self._request_place = self.connection.send(line, is_private=self._is_asking)
         if step.expectation.wants_notifications:
             self._inbox.keep_notifications()
-        return begun
+        return began
 
     def wait_until_accepted(self) -> None:
         """Wait a moment until a message without an answer is read; over HTTP it can be rejected."""
