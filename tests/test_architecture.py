@@ -264,6 +264,41 @@ def test_a_run_loads_nothing_that_is_slow_to_load() -> None:
     example = ROOT / "examples" / "filesystem"
     config = str(example / "conductor.config.json")
     assert loaded_by_run(str(example), "--config", config) & TOO_SLOW_TO_START_WITH == set()
+    assert loaded_by_run(str(example), "--list") & TOO_SLOW_TO_START_WITH == set()
+
+
+SUITE = """\
+servers:
+  shop: {{command: [{python}, {server}]}}
+tools:
+  - name: answers
+    tool: echo
+    expect:
+      - target: result
+        matcher: {{exists: true}}
+"""
+
+
+def test_a_plain_suite_loads_nothing_that_is_slow_to_load(tmp_path: Path) -> None:
+    server = ROOT / "tests" / "servers" / "suite_server.py"
+    suite = SUITE.format(python=json.dumps(sys.executable), server=json.dumps(str(server)))
+    (tmp_path / "mcptest.yaml").write_text(suite, encoding="utf-8")
+    loaded = loaded_by_run(str(tmp_path / "mcptest.yaml"))
+    assert "mcptest.engine.output_schemas" in loaded
+    assert loaded & TOO_SLOW_TO_START_WITH == set()
+
+
+def test_a_session_over_http_does_not_load_openssl() -> None:
+    script = "import sys, mcptest.transport.http.transport; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {script}"],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=True,
+    )
+    assert set(done.stdout.split()) & {"_hashlib", "_ssl"} == set()
 
 
 def test_a_plain_run_that_passes_stays_within_its_budget_of_modules(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Other ways to run: `mcptest run --watch`, `--transport-matrix` and `--list`."""
+"""Other ways to run: `mcptest run --watch` and `--transport-matrix`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,8 @@ import json
 import os
 import tempfile
 
-from mcptest import __version__
-from mcptest.cli.one_server import write_json
-from mcptest.cli.options import parse_color
 from mcptest.cli.output import (
-    StandardOutput,
-    hide_secrets,
     is_terminal,
-    wants_colour,
     write_note,
     write_stderr,
 )
@@ -25,10 +19,8 @@ from mcptest.cli.shared_options import (
     parse_http_server,
     parse_wanted,
 )
-from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, McptestError, UsageError
-from mcptest.core.results import ExitCode
-from mcptest.core.secrets import redact_all, redactor
+from mcptest.core.secrets import redactor
 from mcptest.core.text import plural, visible
 from mcptest.core.value_class import Record
 from mcptest.engine.loading import PlaceholderEnvironment, load_plan
@@ -36,12 +28,12 @@ from mcptest.engine.matrix import Transport, run_matrix
 from mcptest.engine.snapshots import is_snapshot_path
 from mcptest.engine.test_files import CONFIG_NAMES, SUITE_ENDINGS, find_test_files
 from mcptest.formats.config import default_startup_s
-from mcptest.reporters.style import Paint, encode_narrow, narrow_encoding, totals
+from mcptest.reporters.style import Paint, totals
 from mcptest.transport.process.workers import run_again
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any, Self
 
     from mcptest.cli.options import Arguments
@@ -55,8 +47,10 @@ if TYPE_CHECKING:
 
     Members = dict[str, Any]
 
-__all__ = ["ShownBefore", "TransportMatrix", "find_affected", "list_tests", "watch"]
+__all__ = ["ShownBefore", "TransportMatrix", "find_affected", "watch"]
 
+
+# `mcptest run --watch`: again whenever a file changes.
 
 # watchfiles can miss changes at the moment of a tick, so ticks are rare.
 _TICK_MS = 400
@@ -260,7 +254,7 @@ _NO_PAINT = Paint(on=False)
 # Options about the server on HTTP; the other options are about the server on stdio.
 _OVER_HTTP = ("--url", "--bearer-env", "--header-env", "--ca-file")
 
-_REFUSED = {
+_REFUSED_BY_MATRIX = {
     "--spec-version": "tries both eras of the protocol, and --spec-version selects one revision",
     "--watch": "runs all tests several times, and --watch runs the tests affected by a change",
     "--update-snapshots": "compares all runs with the same snapshots; update them without it",
@@ -285,7 +279,7 @@ class TransportMatrix(Record):
         if not arguments.has("--transport-matrix"):
             message = "--http-command starts the HTTP side of --transport-matrix; give both"
             raise UsageError(message, "without it, --server-command starts the server at --url")
-        for option, why in _REFUSED.items():
+        for option, why in _REFUSED_BY_MATRIX.items():
             if arguments.has(option):
                 raise UsageError(f"--transport-matrix {why}", f"leave {option} out")
         http = _http_side(arguments)
@@ -410,97 +404,3 @@ def _print_way_totals(plan: Plan, finished: RunFinished) -> None:
     if not is_terminal():
         name = visible(plan.suites[0][1].name)
         write_stderr(f"{name}: {totals(finished.summary, finished.duration_s, _NO_PAINT)}\n")
-
-
-# What has no meaning if nothing runs.
-_REFUSED_BY_LIST = (
-    "--watch",
-    "--reporter",
-    "--junit",
-    "--capture",
-    "--server-coverage",
-    "--transport-matrix",
-    "--http-command",
-    "--update-snapshots",
-    "--force-update-snapshots",
-    "--repeat",
-    "--durations",
-)
-
-
-def list_tests(arguments: Arguments) -> int:
-    """List the selected tests as text or JSON; return the exit code."""
-    for option in _REFUSED_BY_LIST:
-        if arguments.has(option):
-            raise UsageError(f"--list runs nothing, so {option} has no meaning with it")
-    wanted = parse_wanted(arguments).but(is_only_listed=True)
-    # Neither servers nor variables are needed to know the tests.
-    plan = load_plan(wanted, PlaceholderEnvironment(os.environ))
-    hide_secrets(plan.secrets)
-    tests = redact_all(list(_tests(plan)), redactor(plan.secrets))
-    skipped = sum(test["skip"] is not None for test in tests)
-    if arguments.has("--json"):
-        summary = {"total": len(tests), "to_run": len(tests) - skipped, "skipped": skipped}
-        write_json(
-            {
-                "version": 1,
-                "tool": "mcptest",
-                "tool_version": __version__,
-                "summary": summary,
-                "tests": tests,
-                "error": None,
-            }
-        )
-        return ExitCode.PASSED
-    for warning in plan.warnings:
-        write_stderr(render_diagnostic(warning) + "\n\n")
-    output = StandardOutput()
-    paint = Paint(on=wants_colour(parse_color(arguments)))
-    lines = [_line(test, paint) for test in tests]
-    if not arguments.has("--quiet"):
-        files = plural(len({test["file"] for test in tests}), "file")
-        left_out = f"; {skipped:,} would be skipped" if skipped else ""
-        lines += ["", f"{plural(len(tests), 'test')} in {files}{left_out}"]
-    output.write(encode_narrow("\n".join(lines) + "\n", narrow_encoding(output)))
-    return ExitCode.PASSED
-
-
-def _tests(plan: Plan) -> Iterator[Members]:
-    """The tests in the order of a run. Each has an id of its own."""
-    ids: dict[str, int] = {}
-    for suite, spec in plan.suites:
-        for case in suite.cases:
-            # A suite may have tests of the same name for several servers.
-            parts = (suite.file, spec.name if suite.format == "suite" else "", case.name)
-            id = "::".join(filter(None, parts))
-            ids[id] = ids.get(id, 0) + 1
-            yield {
-                "id": id if ids[id] == 1 else f"{id} #{ids[id]}",
-                "name": case.name,
-                "suite": suite.name,
-                "file": suite.file,
-                "line": case.line,
-                "format": suite.format,
-                "server": spec.name or None,
-                "lane": case.lane or ("compliance" if case.check else None),
-                "tags": list(case.tags),
-                "skip": case.skip,
-                "not_run": case.not_run,
-                "row": case.row or None,
-            }
-
-
-def _line(test: Members, paint: Paint) -> str:
-    parts = [f"{paint.dim(visible(test['file']) + ':' + str(test['line']))}", visible(test["name"])]
-    if test["tags"]:
-        parts.append(paint.dim(f"[{visible(', '.join(test['tags']))}]"))
-    if test["lane"]:
-        parts.append(paint.dim(f"lane {test['lane']}"))
-    if test["format"] == "suite" and test["server"]:
-        parts.append(paint.dim(f"on {visible(test['server'])}"))
-    if test["row"] not in (None, f"{test['file']}:{test['line']}"):
-        parts.append(paint.dim(f"row {visible(test['row'])}"))
-    if test["skip"] is not None:
-        reason = f": {visible(test['skip'])}" if test["skip"] else ""
-        parts.append(paint.yellow(f"({'not run' if test['not_run'] else 'skipped'}{reason})"))
-    return "  ".join(parts)

@@ -11,15 +11,9 @@ from __future__ import annotations
 from mcptest.core.diagnostics import closest
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.project import schema_url
-from mcptest.core.strict_json import (
-    MAX_DEPTH,
-    STRING,
-    Key,
-    TypedJsonError,
-    check_object,
-    is_deeper_than,
-)
+from mcptest.core.strict_json import MAX_DEPTH, is_deeper_than
 from mcptest.core.text import excerpt, shorten
+from mcptest.core.typed_json import STRING, Key, TypedJsonError, check_object
 from mcptest.core.value_class import ABSENT, Record
 from mcptest.matching.json_values import type_name
 from mcptest.protocol.framing import Frame, Overlong, encode_line
@@ -35,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from mcptest.core.strict_json import Key
+    from mcptest.core.typed_json import Key
     from mcptest.protocol.framing import Noise
 
     Methods = Mapping[str, dict[str, Key]]

@@ -49,8 +49,9 @@ from mcptest.core.results import (
     Verdict,
     merge_sessions,
 )
-from mcptest.core.strict_json import JsonObject, NotJsonError, TypedJsonError, parse_json
+from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import excerpt, plural, show_json
+from mcptest.core.typed_json import JsonObject, TypedJsonError
 from mcptest.core.value_class import ABSENT
 from mcptest.reporters.json import OFFER_LISTS, REPORT_VERSION, summary_members
 from mcptest.reporters.run_model import CollectedRun, report_suite, summary_of

@@ -8,7 +8,8 @@ import re
 import shlex
 
 from mcptest.core.secrets import secrets_in
-from mcptest.core.strict_json import STRING, Key, TypedJsonError, check_value, dump_json
+from mcptest.core.strict_json import dump_json
+from mcptest.core.typed_json import STRING, Key, TypedJsonError, check_value
 from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False

@@ -18,7 +18,7 @@ from mcptest.coprocess.protocol import (
 )
 from mcptest.coprocess.uploads import read_target
 from mcptest.core.results import FAULTS
-from mcptest.core.strict_json import Key
+from mcptest.core.typed_json import Key
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import LineDecoder
 

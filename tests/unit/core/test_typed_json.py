@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.core.strict_json import JsonObject, Key, TypedJsonError, check_object, check_value
+from mcptest.core.typed_json import JsonObject, Key, TypedJsonError, check_object, check_value
 
 KEYS = {
     "name": Key(type=str),

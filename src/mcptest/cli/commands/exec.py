@@ -20,8 +20,9 @@ from mcptest.coprocess.serve import Channel
 from mcptest.core.errors import InterruptedRunError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.secrets import secrets_in, why_not_blanked
-from mcptest.core.strict_json import Key, NotJsonError, TypedJsonError, check_object, parse_json
+from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
+from mcptest.core.typed_json import Key, TypedJsonError, check_object
 from mcptest.engine.server import launching
 from mcptest.transport import refuse_windows
 from mcptest.transport.process.signals import Interrupts

@@ -26,7 +26,7 @@ from mcptest.mock.respond import end_subscriptions, respond, respond_to_noise
 from mcptest.mock.session import render_report, render_summary
 from mcptest.protocol.framing import Frame, encode_line
 from mcptest.transport import refuse_windows
-from mcptest.transport.lines import serve_lines
+from mcptest.transport.line_server import serve_lines
 from mcptest.transport.process.signals import CpuLimit, Interrupts
 
 TYPE_CHECKING = False

@@ -59,7 +59,7 @@ _kept: list[Plan] = []
 def run(arguments: Arguments) -> int:
     """Load the tests, run or list them, and report; return the exit code."""
     if arguments.has("--list"):
-        from mcptest.cli.run_modes import list_tests  # noqa: PLC0415  # only with its option
+        from mcptest.cli.list_tests import list_tests  # noqa: PLC0415  # only with its option
 
         return list_tests(arguments)
     before = _follow_watcher() if WATCHER_VARIABLE in os.environ else None
