@@ -87,39 +87,25 @@ class _Group(Record):
 
     name: str
     title: str
-    mark: str
     fits: Callable[[CheckResult], bool]
+    mark: str = "skipped"
     findings: tuple[_Finding, ...] = ()
 
 
 # In the order of reports. A check belongs to the last group that fits.
 _GROUPS = (
-    _Group(
-        name="failed", title="Failures", mark="failed", fits=lambda check: check.verdict == "failed"
-    ),
-    _Group(
-        name="warning",
-        title="Warnings",
-        mark="error",
-        fits=lambda check: check.verdict == "warning",
-    ),
+    _Group(name="failed", title="Failures", mark="failed", fits=lambda it: it.verdict == "failed"),
+    _Group(name="warning", title="Warnings", mark="error", fits=lambda it: it.verdict == "warning"),
     _Group(
         name="shared",
         title="Deviations that all SDKs share, not counted",
-        mark="skipped",
-        fits=lambda check: check.is_shared,
+        fits=lambda it: it.is_shared,
     ),
-    _Group(
-        name="expected",
-        title="Expected failures",
-        mark="skipped",
-        fits=lambda check: bool(check.expected),
-    ),
+    _Group(name="expected", title="Expected failures", fits=lambda it: bool(it.expected)),
     _Group(
         name="pending",
         title="Pending: newer than the profile, not counted",
-        mark="skipped",
-        fits=lambda check: check.is_pending,
+        fits=lambda it: it.is_pending,
     ),
 )
 

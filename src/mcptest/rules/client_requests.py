@@ -98,15 +98,13 @@ def _for_each_request(method: str, judge: Callable[[ClientRequest, Facts], Findi
         if entry.kind == "result" and "inputRequests" not in entry.result:
             return None
         return collect(
-            judge(asked, facts)
-            for asked in _client_requests_in(entry, facts)
-            if asked.method == method
+            judge(asked, facts) for asked in _requests_in(entry, facts) if asked.method == method
         )
 
     return check
 
 
-def _client_requests_in(entry: Entry, facts: Facts) -> Iterator[ClientRequest]:
+def _requests_in(entry: Entry, facts: Facts) -> Iterator[ClientRequest]:
     """Everything that a message of the server asks its client for."""
     if entry.kind == "request":
         yield ClientRequest(entry.method, entry.params, facts.client_capabilities)
@@ -470,7 +468,7 @@ def _check_request_or_state(entry: Entry, _: Facts) -> Findings:
 def _check_capabilities(entry: Entry, facts: Facts) -> Findings:
     return collect(
         check(asked, facts)
-        for asked in _client_requests_in(entry, facts)
+        for asked in _requests_in(entry, facts)
         if asked.method in _CAPABILITIES
         for check in (_check_declared, _check_mode)
         if check is _check_declared or asked.method == _ELICITATION

@@ -15,8 +15,8 @@ from mcptest.rules.rule import (
     META_CAPABILITIES,
     TASKS_EXTENSION,
     Rule,
+    error_faults,
     members,
-    must_be,
     show,
     show_member,
 )
@@ -43,15 +43,7 @@ _STATUS_LIKE = range(100)
 
 
 def _check_shape(entry: Entry, _: Facts) -> Findings:
-    error = entry.message["error"]
-    if not isinstance(error, dict):
-        return [must_be("error", "an object", error)]
-    findings = []
-    if type(error.get("code")) is not int:
-        findings.append(f"error.code must be an integer and is {show_member(error, 'code')}")
-    if not isinstance(error.get("message"), str):
-        findings.append(f"error.message must be a string and is {show_member(error, 'message')}")
-    return findings
+    return error_faults(entry.message["error"], "error", "error.code", "error.message")
 
 
 def _check_code(describe: Callable[[int, Entry, Facts], str]) -> EntryCheck:

@@ -6,7 +6,15 @@ import re
 
 from mcptest.core.strict_json import dump_json
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
-from mcptest.rules.rule import META_SERVER_INFO, Rule, SessionCheck, members, show, show_member
+from mcptest.rules.rule import (
+    META_SERVER_INFO,
+    Rule,
+    SessionCheck,
+    error_faults,
+    members,
+    show,
+    show_member,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,18 +182,8 @@ def _check_tool_result(entry: Entry, _: Facts) -> Findings:
 
 
 def _check_error(entry: Entry, _: Facts) -> Findings:
-    error = entry.message["error"]
-    if not isinstance(error, dict):
-        return [f"the error must be an object and is {show(error)}"]
-    findings = []
-    if type(error.get("code")) is not int:
-        findings.append(
-            f"the code of the error must be an integer and is {show_member(error, 'code')}"
-        )
-    if not isinstance(error.get("message"), str):
-        found = show_member(error, "message")
-        findings.append(f"the message of the error must be a string and is {found}")
-    return findings
+    names = ("the error", "the code of the error", "the message of the error")
+    return error_faults(entry.message["error"], *names)
 
 
 def _check_method_not_found(entry: Entry, _: Facts) -> Findings:

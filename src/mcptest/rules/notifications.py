@@ -52,7 +52,7 @@ class _ClientMemory(SessionCheck):
 
 
 def _with_memory(remember: Remember, judge: MemoryCheck) -> Callable[[], SessionCheck]:
-    """The check of a rule that must know earlier requests of the client."""
+    """The check of a rule that must know earlier requests of the client; they are topics too."""
     return lambda: _ClientMemory(remember, judge)
 
 

@@ -45,6 +45,7 @@ __all__ = [
     "SessionCheck",
     "category_of",
     "collect",
+    "error_faults",
     "family_of",
     "is_number",
     "kind_of",
@@ -320,6 +321,18 @@ def show_member(holder: Members, name: str) -> str:
 def must_be(path: str, wanted: str, value: object) -> str:
     """The sentence about a value that is not what it must be."""
     return f"{path} must be {wanted} and is {show(value)}"
+
+
+def error_faults(error: object, name: str, code: str, message: str) -> list[str]:
+    """What is wrong with the shape of an error; its parts are called by these names."""
+    if not isinstance(error, dict):
+        return [must_be(name, "an object", error)]
+    faults = []
+    if type(error.get("code")) is not int:
+        faults.append(f"{code} must be an integer and is {show_member(error, 'code')}")
+    if not isinstance(error.get("message"), str):
+        faults.append(f"{message} must be a string and is {show_member(error, 'message')}")
+    return faults
 
 
 def limit(sentences: Iterable[str]) -> list[str]:

@@ -489,12 +489,12 @@ def _check_message(entry: Entry, facts: Facts) -> Faults:
         if facts.oldest <= version <= facts.newest:
             faults = _check_at(entry, version)
             # Before a version is agreed on, it is enough to be right in one of them.
-            if faults is not None and (best is None or _count_faults(faults) < _count_faults(best)):
+            if faults is not None and (best is None or _count(faults) < _count(best)):
                 best = faults
     return best or {}
 
 
-def _count_faults(faults: Faults) -> int:
+def _count(faults: Faults) -> int:
     return sum(map(len, faults.values()))
 
 
@@ -541,7 +541,7 @@ def check_shape(shape: str, version: str, value: object, path: Trail) -> Faults:
 
 
 def _add_fault(faults: Faults, rule: str, path: Trail, wanted: str, found: str) -> None:
-    if _count_faults(faults) < MAX_SENTENCES:
+    if _count(faults) < MAX_SENTENCES:
         place = shorten(render_trail(path), _MAX_PATH)
         faults.setdefault(rule, []).append(f"{place} must be {wanted} and is {found}")
 
@@ -609,7 +609,7 @@ def _make_items_check(
             return
         for step, each in items(value):
             inner(each, (path, step), within or rule, within, faults)
-            if _count_faults(faults) >= MAX_SENTENCES:
+            if _count(faults) >= MAX_SENTENCES:
                 return
 
     return check
@@ -740,9 +740,7 @@ def _schema_errors(tools: list[Any], facts: Facts) -> Iterator[Findings]:
                 continue
             path = (((None, "result"), "tools"), index), member
             is_free = member == "outputSchema" and facts.is_stateless
-            if not is_free and _count_faults(
-                check_shape("ObjectSchema", facts.newest, schema, path)
-            ):
+            if not is_free and _count(check_shape("ObjectSchema", facts.newest, schema, path)):
                 # TOOL-04 or TOOL-10 reports it.
                 continue
             error = describe_schema_error(schema)
