@@ -22,7 +22,6 @@ from mcptest.matching.matcher import BadSchemaError
 from mcptest.matching.matchers.objects import JSON_SCHEMA, declared_schema
 from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.rules.schemas import can_surely_be_compiled, is_affordable, is_plainly_valid
-from mcptest.transport.process.isolated import judge_in_child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -220,6 +219,8 @@ def _validate(
     # A boolean schema needs no work.
     if not isinstance(output.schema, dict) or is_affordable(output.schema, value):
         return judge()
+    from mcptest.transport.process.isolated import judge_in_child  # noqa: PLC0415  # rare
+
     # A value that could not be validated is a mismatch.
     try:
         return judge_in_child(judge, _LIMIT_S, launcher)
