@@ -94,7 +94,7 @@ class RuleWatch:
             if isinstance(each, bytes):
                 self._queue_held_call()
                 is_plain = _is_plain_call(each)
-                if is_plain and self._plain_rounds >= _ENOUGH:
+                if is_plain and self._plain_rounds >= _ENOUGH and not self._queue:
                     self._held_call = each
                 else:
                     self._add_to_queue([each], is_plain=is_plain)

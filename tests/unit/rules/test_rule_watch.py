@@ -219,3 +219,19 @@ def test_only_a_limited_number_of_skipped_calls_are_remembered() -> None:
         "a response has the id 50, and no request had it",
         2,
     )
+
+
+def test_calls_that_are_queued_are_counted_before_those_that_follow() -> None:
+    watch = opened()
+    for id in range(1, 21):
+        call(watch, id)
+    watch.catch_up()
+    result = {"content": [{"type": "text", "text": "hello"}]}
+    watch.sent(plain_call(100))
+    watch.sent(plain_call(101))
+    for id in (100, 101, 100):
+        watch.received(frame({"jsonrpc": "2.0", "id": id, "result": result}))
+    # Nothing was judged since: the calls from 100 on wait in the queue.
+    call(watch, 102)
+    # The handshake is exchange 0, its notification 1.
+    assert broken(watch) == {"BASE-08": 23}
