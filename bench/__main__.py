@@ -38,6 +38,7 @@ from bench.suites import (
     write_large_suite,
     write_sleepy_suites,
     write_suite,
+    write_yaml_suite,
 )
 
 PYTHON = sys.executable
@@ -47,6 +48,7 @@ MEASURE = ROOT / "bench" / "measure.py"
 
 SIZES = (1, 1000, 5000)
 ONE, THOUSAND, MANY = "mcptest, 1 test", "mcptest, 1,000 tests", "mcptest, 5,000 tests"
+ONE_ENTRY, THOUSAND_ENTRIES = "mcptest, a suite of 1 test", "mcptest, a suite of 1,000 tests"
 ALONE, EIGHT = "8 sleepy files, one at a time", "8 sleepy files, --parallel 8"
 RAW_LARGE, LARGE = "raw pipes, 64 MB", "mcptest, 64 MB"
 AEGIS = ROOT / ".venv" / "node" / "node_modules" / "mcp-aegis" / "bin" / "aegis.js"
@@ -170,6 +172,8 @@ def report(found: dict[str, tuple[float, float]]) -> None:
     print(verdict("memory growth per test, KB", (mb[MANY] - mb[ONE]) * 1024 / 4999, 8))
     print(f"  {'marginal cost per test over raw pipes':<58} {marginal_us / floor_us:7.2f}")
     print(f"  {'marginal cost per test, µs':<58} {marginal_us:7.0f}")
+    print(verdict("a suite of 1 test, over a test file", ms[ONE_ENTRY] / one, 1.35))
+    print(verdict("a suite of 1,000 tests, over a test file", ms[THOUSAND_ENTRIES] / thousand, 1.5))
     print(verdict("64 MB answer, over reading it raw", ms[LARGE] / ms[RAW_LARGE], 1.5))
     print(verdict("8 files at a time, over one at a time", ms[EIGHT] / ms[ALONE], 1 / 6.4))
     for peer in (*PEERS, "mcp-autotest"):
@@ -198,6 +202,8 @@ def contestants_of(folder: Path, with_peers: bool) -> dict[str, Callable[[], tup
     for n, name in zip(SIZES, (ONE, THOUSAND, MANY), strict=True):
         command = [PYTHON, "-m", "mcptest", "run"]
         contestants[name] = partial(timed, command, suites[n])
+    for n, name in ((1, ONE_ENTRY), (1000, THOUSAND_ENTRIES)):
+        contestants[name] = partial(timed, command, write_yaml_suite(folder, n, server))
     sleepy = write_sleepy_suites(folder)
     for name, workers in ((ALONE, "1"), (EIGHT, "8")):
         contestants[name] = partial(timed, [*command, "--parallel", workers], sleepy)
@@ -235,6 +241,11 @@ def compare_versions(folder: Path, other: Path, count: int) -> None:
     """
     server = build_server(folder)
     suites = {n: write_suite(folder, n, server) for n in SIZES}
+    places = {name: suites[n] for n, name in zip(SIZES, (ONE, THOUSAND, MANY), strict=True)}
+    places |= {
+        name: write_yaml_suite(folder, n, server)
+        for n, name in ((1, ONE_ENTRY), (1000, THOUSAND_ENTRIES))
+    }
     large = write_large_suite(folder)
     command = [PYTHON, "-m", "mcptest", "run"]
     versions = {"this version": ROOT, "the other": other}
@@ -242,12 +253,12 @@ def compare_versions(folder: Path, other: Path, count: int) -> None:
     for number in range(count):
         for version, root in versions.items():
             env = ENVIRONMENT | {"PYTHONPATH": str(root / "src")}
-            for n, name in zip(SIZES, (ONE, THOUSAND, MANY), strict=True):
-                ms.setdefault((version, name), []).append(timed(command, suites[n], env)[0])
+            for name, place in places.items():
+                ms.setdefault((version, name), []).append(timed(command, place, env)[0])
             ms.setdefault((version, LARGE), []).append(our_large(large, env)[0])
         sys.stderr.write(f"\rround {number + 1} of {count}")
     sys.stderr.write("\n")
-    names = (ONE, THOUSAND, MANY, LARGE)
+    names = (*places, LARGE)
     for how, choose in (("least", min), ("median", statistics.median)):
         this, that = ({name: choose(ms[each, name]) for name in names} for each in versions)
         print(f"{how} of {count}, this version over the other")

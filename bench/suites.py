@@ -17,6 +17,7 @@ __all__ = [
     "write_large_suite",
     "write_sleepy_suites",
     "write_suite",
+    "write_yaml_suite",
 ]
 
 HERE = Path(__file__).parent
@@ -64,6 +65,25 @@ def write_suite(folder: Path, tests: int, server: list[str]) -> Path:
     (place / "echo.test.mcp.yml").write_text(head + body, encoding="utf-8")
     config = {"name": "echo", "command": server[0], "args": server[1:]}
     (place / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
+    return place
+
+
+ENTRY = """\
+  - name: "case {n} echoes"
+    tool: echo
+    args: {{ text: "hello {n}" }}
+    expect:
+      - {{ target: "result.content[0].text", matcher: {{ exact: "hello {n}" }} }}
+"""
+
+
+def write_yaml_suite(folder: Path, tests: int, server: list[str]) -> Path:
+    """A folder with a suite (mcptest.yaml) of that many tests."""
+    place = folder / f"yaml-suite-{tests}"
+    place.mkdir()
+    head = f"servers: {{ echo: {{ command: {json.dumps(server)} }} }}\ntools:\n"
+    body = "".join(ENTRY.format(n=n) for n in range(tests))
+    (place / "mcptest.yaml").write_text(head + body, encoding="utf-8")
     return place
 
 
