@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_OFFER",
+    "FIRST_STATELESS",
     "HANDSHAKE_REVISIONS",
     "HEADER_MISMATCH",
     "MISSING_CAPABILITY",
@@ -94,6 +95,9 @@ STATELESS_REVISIONS = tuple(
 # What a client offers in each era. A server that is older names the revision it has instead.
 DEFAULT_OFFER = HANDSHAKE_REVISIONS[-1]
 NEWEST_STATELESS = STATELESS_REVISIONS[-1]
+
+# Since when there is what the stateless era brought.
+FIRST_STATELESS = STATELESS_REVISIONS[0]
 
 # Where a request of a stateless revision names the revision it uses.
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"

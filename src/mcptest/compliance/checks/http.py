@@ -28,9 +28,9 @@ from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_messages import SseDecoder, SseEvent, param_headers
 from mcptest.protocol.revisions import (
+    FIRST_STATELESS,
     HANDSHAKE_REVISIONS,
     HEADER_MISMATCH,
-    NEWEST_STATELESS,
     REVISIONS,
     UNSUPPORTED_VERSION,
     VERSION_KEY,
@@ -610,7 +610,7 @@ _handshake_check = partial(_http_check, since=_FIRST_STREAMABLE, until=_HANDSHAK
 
 
 def _stateless_check(property: str, run: Probe, **more: Any) -> Check:
-    return _http_check(property=property, run=run, since=NEWEST_STATELESS, **more)
+    return _http_check(property=property, run=run, since=FIRST_STATELESS, **more)
 
 
 CHECKS = {

@@ -7,9 +7,9 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.revisions import (
+    FIRST_STATELESS,
     HANDSHAKE_REVISIONS,
     HEADER_MISMATCH,
-    NEWEST_STATELESS,
     VERSION_KEY,
 )
 from mcptest.rules.rule import META_CAPABILITIES
@@ -237,21 +237,21 @@ CHECKS = {
     "BASE-32 stateless-context": Check(
         property="a request without _meta is refused, even after a complete one",
         run=_refuses_requests_without_meta,
-        since=NEWEST_STATELESS,
+        since=FIRST_STATELESS,
         transport="stdio",
         phase="malformed",
     ),
     "BASE-33 meta-version-required": Check(
         property="a request without protocolVersion in its _meta gets error -32602",
         run=lambda peer, run: _refuses_without(peer, run, VERSION_KEY),
-        since=NEWEST_STATELESS,
+        since=FIRST_STATELESS,
         phase="malformed",
         explains=("BASE-32",),
     ),
     "BASE-34 meta-capabilities-required": Check(
         property="a request without clientCapabilities in its _meta gets error -32602",
         run=lambda peer, run: _refuses_without(peer, run, META_CAPABILITIES),
-        since=NEWEST_STATELESS,
+        since=FIRST_STATELESS,
         phase="malformed",
     ),
     "BASE-42 request-id-checked": Check(

@@ -12,8 +12,8 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, join_words
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.revisions import (
+    FIRST_STATELESS,
     HANDSHAKE_REVISIONS,
-    NEWEST_STATELESS,
     REVISIONS,
     UNSUPPORTED_VERSION,
     VERSION_KEY,
@@ -388,59 +388,59 @@ CHECKS = {
     "LIFE-15 discover-implemented": Check(
         property="server/discover returns a result",
         run=_implements_discover,
-        since=NEWEST_STATELESS,
+        since=FIRST_STATELESS,
     ),
     "LIFE-16 discover-shape": Check(
         property="server/discover lists the supported versions, including that of the request",
         run=_discovers_everything,
-        since=NEWEST_STATELESS,
+        since=FIRST_STATELESS,
         explains=("BASE-41",),
     ),
     "LIFE-18 unsupported-version-fresh": Check(
         property="a first request in an unknown revision gets error -32022",
         run=_refuses_versions_at_once,
-        since=NEWEST_STATELESS,
+        since=FIRST_STATELESS,
         phase="own",
         explains=("LIFE-19",),
     ),
     "LIFE-19 unsupported-version-later": Check(
         property="a later request in an unknown revision gets error -32022",
         run=_refuses_versions_later,
-        since=NEWEST_STATELESS,
+        since=FIRST_STATELESS,
         transport="stdio",
         phase="malformed",
     ),
     "LIFE-20 version-per-request": Check(
         property="the revision of each request is judged by itself",
         run=_judges_versions_one_by_one,
-        since=NEWEST_STATELESS,
+        since=FIRST_STATELESS,
         transport="stdio",
         phase="malformed",
     ),
     "LIFE-21 no-discover-needed": Check(
         property="a list can be the first request of a connection",
         run=_needs_no_discover,
-        since=NEWEST_STATELESS,
+        since=FIRST_STATELESS,
         transport="stdio",
         phase="own",
     ),
     "LIFE-22 removed-methods-gone": Check(
         property="methods that the revision has removed get an error",
         run=_knows_no_removed_methods,
-        since=NEWEST_STATELESS,
+        since=FIRST_STATELESS,
         phase="malformed",
     ),
     "LIFE-23 init-error-names-versions": Check(
         property="the error to initialize names the versions that the server speaks",
         run=_names_versions_to_old_clients,
-        since=NEWEST_STATELESS,
+        since=FIRST_STATELESS,
         level="SHOULD",
         phase="own",
     ),
     "LIFE-24 list-not-per-connection": Check(
         property="all connections get the same lists",
         run=_lists_the_same_to_all,
-        since=NEWEST_STATELESS,
+        since=FIRST_STATELESS,
         phase="own",
     ),
 }

@@ -21,7 +21,7 @@ from mcptest.core.text import excerpt
 from mcptest.core.value_class import Record
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.lists import ListPages
-from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_STATELESS
+from mcptest.protocol.revisions import FIRST_STATELESS, HANDSHAKE_REVISIONS
 from mcptest.rules.rule import META_LOG_LEVEL
 
 TYPE_CHECKING = False
@@ -415,7 +415,7 @@ CHECKS = {
     "STDIO-09 cancel-silence": Check(
         property="a cancelled call gets no response",
         run=_stays_silent_after_cancellation,
-        since=NEWEST_STATELESS,
+        since=FIRST_STATELESS,
         hint="slow_tool",
         transport="stdio",
     ),
