@@ -40,8 +40,8 @@ from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.matching.compare import Group, source_of
 from mcptest.matching.compiler import Compiler
-from mcptest.matching.matcher import CheckFlags, ParameterError
 from mcptest.matching.patterns import PREFIX, Pattern
+from mcptest.matching.registry import CheckFlags, ParameterError
 from mcptest.matching.tags import TAG_NAMES, TAGS, bound_name, has_blanks, make_value, read_tag
 from mcptest.protocol.dialogue import Bind, Dialogue, Hook, Ref, Turn
 from mcptest.protocol.jsonrpc import describe_id, id_key
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.plan import ServerSpec
     from mcptest.formats.yaml.stream import Stream, StreamDocument
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
 
     Steps = tuple[str | int, ...]
     # While entered, computing too long raises PatternTimeoutError.

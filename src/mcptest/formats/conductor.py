@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
     from mcptest.formats.each import Row, RowReader
     from mcptest.formats.yaml import Document
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
 
     Message = dict[str, object]
     ReadBeside = Callable[[str], str] | None

@@ -14,7 +14,7 @@ from mcptest.core.diagnostics import closest
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import EVERY, is_visible
 from mcptest.core.value_class import ABSENT
-from mcptest.matching.matcher import CannotHoldError, ParameterError
+from mcptest.matching.registry import CannotHoldError, ParameterError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from mcptest.core.text import EVERY, parse_path, plural, steps_of, visible
 from mcptest.core.value_class import ABSENT, Record
 from mcptest.matching.compare import compare, is_met
 from mcptest.matching.json_values import parse_field_path, type_name
-from mcptest.matching.matcher import BadExpressionError, Matcher, Miss, ParameterError
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.regex import compile_expression
+from mcptest.matching.registry import BadExpressionError, Matcher, Miss, ParameterError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from mcptest.formats.yaml import Document
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
     from mcptest.mock.session import Message, MockReport
 
     Check = Callable[[Mapping[str, object]], str]

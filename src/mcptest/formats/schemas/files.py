@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcptest.formats.fields import Keys, Schema
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
 
 __all__ = [
     "ManifestTables",

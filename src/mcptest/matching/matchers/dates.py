@@ -11,7 +11,7 @@ import re
 from mcptest.core.diagnostics import suggest
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.json_values import no_parameter, type_name
-from mcptest.matching.matcher import CannotHoldError, Matcher, Miss, ParameterError
+from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

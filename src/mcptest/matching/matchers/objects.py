@@ -29,7 +29,8 @@ from mcptest.matching.json_values import (
     pull,
     type_name,
 )
-from mcptest.matching.matcher import (
+from mcptest.matching.matchers.dates import epoch_ms, is_date_text
+from mcptest.matching.registry import (
     BadSchemaError,
     CannotHoldError,
     Matcher,
@@ -37,7 +38,6 @@ from mcptest.matching.matcher import (
     ParameterError,
     UnknownPluginError,
 )
-from mcptest.matching.matchers.dates import epoch_ms, is_date_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.matching.json_values import Steps
-    from mcptest.matching.matcher import Plugins, TrySchema
+    from mcptest.matching.registry import Plugins, TrySchema
 
 
 __all__ = ["JSON_SCHEMA", "MATCHERS", "declared_schema"]

@@ -23,8 +23,8 @@ from mcptest.matching.json_values import (
     to_text,
     type_name,
 )
-from mcptest.matching.matcher import BadExpressionError, CannotHoldError, Matcher, Miss
 from mcptest.matching.regex import VERY_END, Expression, compile_expression, compile_regex
+from mcptest.matching.registry import BadExpressionError, CannotHoldError, Matcher, Miss
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
