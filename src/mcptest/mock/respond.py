@@ -21,14 +21,10 @@ from mcptest.core.text import show_json
 from mcptest.core.value_class import ABSENT, Record
 from mcptest.mock.session import (
     BEFORE_HANDSHAKE,
-    CLIENT_CAPABILITIES,
     LISTS,
-    LOG_LEVEL,
     NEEDED_CAPABILITIES,
     PROGRESS,
     REMOVED,
-    SERVER_INFO,
-    SUBSCRIPTION_ID,
     Round,
     Sent,
     Subscription,
@@ -53,6 +49,10 @@ from mcptest.protocol.jsonrpc import (
     result_response,
 )
 from mcptest.protocol.revisions import (
+    META_CAPABILITIES,
+    META_LOG_LEVEL,
+    META_SERVER_INFO,
+    META_SUBSCRIPTION,
     MISSING_CAPABILITY,
     NEWEST_STATELESS,
     REVISIONS,
@@ -118,7 +118,7 @@ __all__ = [
 
 
 # What the `_meta` of every request must have.
-_REQUIRED = (VERSION_KEY, CLIENT_CAPABILITIES)
+_REQUIRED = (VERSION_KEY, META_CAPABILITIES)
 
 _LISTEN = "subscriptions/listen"
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -172,8 +172,8 @@ def check_envelope(message: Message) -> Rejection | None:
         return Rejection(code=INVALID_PARAMS, sentence=f"{sentence} of revision {NEWEST_STATELESS}")
     if not isinstance(meta[VERSION_KEY], str):
         return Rejection(code=INVALID_PARAMS, sentence=f"{VERSION_KEY} must be a string")
-    if not isinstance(meta[CLIENT_CAPABILITIES], dict):
-        return Rejection(code=INVALID_PARAMS, sentence=f"{CLIENT_CAPABILITIES} must be an object")
+    if not isinstance(meta[META_CAPABILITIES], dict):
+        return Rejection(code=INVALID_PARAMS, sentence=f"{META_CAPABILITIES} must be an object")
     return None
 
 
@@ -199,7 +199,7 @@ def _respond_stateless(
     if rejection:
         return [_reject(session, message, rejection)]
     meta = meta_of(message)
-    capabilities = meta[CLIENT_CAPABILITIES]
+    capabilities = meta[META_CAPABILITIES]
     session.declared = frozenset(capabilities if isinstance(capabilities, dict) else ())
     session.era, session.revision = "stateless", str(meta[VERSION_KEY])
     if message["method"] == _LISTEN:
@@ -236,8 +236,10 @@ def _check_request(message: Message) -> Rejection | None:
         return unsupported_version(version)
     if method in REMOVED:
         return Rejection(code=METHOD_NOT_FOUND, sentence=f"revision {version} has no {method}")
-    if (level := meta_of(message).get(LOG_LEVEL)) is not None and level not in _LOG_LEVELS:
-        return Rejection(code=INVALID_PARAMS, sentence=f"{LOG_LEVEL} cannot be {show_json(level)}")
+    if (level := meta_of(message).get(META_LOG_LEVEL)) is not None and level not in _LOG_LEVELS:
+        return Rejection(
+            code=INVALID_PARAMS, sentence=f"{META_LOG_LEVEL} cannot be {show_json(level)}"
+        )
     return None
 
 
@@ -362,7 +364,7 @@ class _Reply:
 
 def _is_log_wanted(request: Message, log: Message) -> bool:
     """True if the request asks for log messages of this level; without one, for none."""
-    wanted, level = meta_of(request).get(LOG_LEVEL), params_of(log).get("level")
+    wanted, level = meta_of(request).get(META_LOG_LEVEL), params_of(log).get("level")
     if wanted not in _LOG_LEVELS:
         return False
     return level not in _LOG_LEVELS or _LOG_LEVELS.index(level) >= _LOG_LEVELS.index(wanted)
@@ -382,7 +384,7 @@ def _add_required(player: Player, sent: Sent, id: object) -> Sent:
         meta = result.get("_meta", {})
         if isinstance(meta, dict):
             info = {"name": name, "version": version}
-            result = result | {"_meta": {SERVER_INFO: info} | meta}
+            result = result | {"_meta": {META_SERVER_INFO: info} | meta}
         message = message | {"result": result}
     return sent.but(message=message | {"id": id})
 
@@ -467,7 +469,7 @@ def _subscribe(player: Player, session: Session, message: Message, key: IdKey) -
         return [_reject(session, message, wanted)]
     session.unsubscribe(key)
     session.subscriptions.append(Subscription(key=key, id=message["id"], wanted=wanted))
-    params = {"notifications": wanted, "_meta": {SUBSCRIPTION_ID: message["id"]}}
+    params = {"notifications": wanted, "_meta": {META_SUBSCRIPTION: message["id"]}}
     acknowledgement = Sent(message=notification(_ACKNOWLEDGED, params), subscription=key)
     wishes = params_of(message)["notifications"]
     known = (*_LIST_CHANGES, _URIS)
@@ -490,7 +492,7 @@ def end_subscriptions(player: Player, session: Session) -> list[Sent]:
     ended, session.subscriptions = session.subscriptions, []
     answers = []
     for each in ended:
-        result = {"_meta": {SUBSCRIPTION_ID: each.id}}
+        result = {"_meta": {META_SUBSCRIPTION: each.id}}
         sent = Sent(message=result_response(each.id, result), method=_LISTEN)
         answers.append(_add_required(player, sent, each.id))
     return answers
@@ -536,7 +538,7 @@ def _notify_subscribers(session: Session, change: Message) -> Iterator[Sent]:
                 uri == other or uri.startswith(other.rstrip("/") + "/") for other in wanted
             )
         if wanted:
-            marked = {**params, "_meta": {**meta, SUBSCRIPTION_ID: each.id}}
+            marked = {**params, "_meta": {**meta, META_SUBSCRIPTION: each.id}}
             yield Sent(message=change | {"params": marked}, subscription=each.key)
 
 

@@ -19,14 +19,18 @@ from mcptest.core.secrets import is_secret, names_secret
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import printable_json, shorten, show_json, visible
 from mcptest.core.value_class import ABSENT, Record
-from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS_REVISIONS
+from mcptest.protocol.revisions import (
+    DEFAULT_OFFER,
+    HANDSHAKE_REVISIONS,
+    META_SERVER_INFO,
+    STATELESS_REVISIONS,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal
 
-    from mcptest.core.results import Mismatch
     from mcptest.protocol.jsonrpc import IdKey
 
     Message = dict[str, Any]
@@ -37,18 +41,14 @@ if TYPE_CHECKING:
 __all__ = [
     "ALWAYS_ALLOWED",
     "BEFORE_HANDSHAKE",
-    "CLIENT_CAPABILITIES",
     "COMPARED_IN_PART",
     "HIDDEN",
     "INITIALIZED",
     "LISTS",
-    "LOG_LEVEL",
     "MAX_WRONG",
     "NEEDED_CAPABILITIES",
     "PROGRESS",
     "REMOVED",
-    "SERVER_INFO",
-    "SUBSCRIPTION_ID",
     "Asked",
     "CaseReport",
     "MockReport",
@@ -74,12 +74,6 @@ __all__ = [
     "render_summary",
 ]
 
-
-_PREFIX = "io.modelcontextprotocol/"
-CLIENT_CAPABILITIES = f"{_PREFIX}clientCapabilities"
-LOG_LEVEL = f"{_PREFIX}logLevel"
-SERVER_INFO = f"{_PREFIX}serverInfo"
-SUBSCRIPTION_ID = f"{_PREFIX}subscriptionId"
 
 INITIALIZED = "notifications/initialized"
 PROGRESS = "notifications/progress"
@@ -166,7 +160,7 @@ def discover_result(name: str, version: str, capabilities: Result) -> Result:
         "capabilities": capabilities,
         "ttlMs": 0,
         "cacheScope": "private",
-        "_meta": {SERVER_INFO: {"name": name, "version": version or __version__}},
+        "_meta": {META_SERVER_INFO: {"name": name, "version": version or __version__}},
     }
 
 

@@ -30,12 +30,12 @@ from mcptest.protocol.http_messages import SseDecoder, SseEvent, param_headers
 from mcptest.protocol.revisions import (
     HANDSHAKE_REVISIONS,
     HEADER_MISMATCH,
+    META_CAPABILITIES,
     NEWEST_STATELESS,
     REVISIONS,
     UNSUPPORTED_VERSION,
     VERSION_KEY,
 )
-from mcptest.rules.rule import META_CAPABILITIES
 from mcptest.transport.http.connection import listening_addresses
 
 TYPE_CHECKING = False

@@ -9,10 +9,10 @@ from mcptest.protocol import jsonrpc
 from mcptest.protocol.revisions import (
     HANDSHAKE_REVISIONS,
     HEADER_MISMATCH,
+    META_CAPABILITIES,
     NEWEST_STATELESS,
     VERSION_KEY,
 )
-from mcptest.rules.rule import META_CAPABILITIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
