@@ -80,7 +80,244 @@ __all__ = [
 ]
 
 
+_MAX_SHOWN = 3
+# More differences than this are only counted so far.
+_MAX_COUNTED = 100
+_MAX_NAME = 60
+
+_ACCEPT = "run with --update-snapshots to accept it"
+_WRITE = "run it outside CI, and commit what is written"
+_NARROW = "point the target at a part of it, or ignore what is large"
+
+
+def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail = None) -> Pattern:
+    """The pattern for the options of `snapshot`; ParameterError when they make no sense.
+
+    `key` is the name of the snapshot, unless the options give it another. `place` is where
+    it is in the file.
+    """
+    name, rules = read_options(options)
+    use = _Use(key=name or key, rules=rules, place=steps_of(place))
+    book.declare(use.key, place, is_given=bool(name))
+    matcher = Matcher(
+        name="snapshot",
+        family="Snapshots",
+        summary="The value is what it was when it was last accepted.",
+        example="snapshot: true",
+        passes=(),
+        fails=(),
+        parse=lambda: use,
+        wants=lambda use: f"what the snapshot {_quote_name(use.key)} holds",
+        check=partial(_check_snapshot, book),
+        is_slow=True,
+        # The book records each check, so a value is checked once and in this process.
+        is_remote=True,
+    )
+    source = f"match:snapshot:{use.key}"
+    return _SnapshotPattern(source=source, matcher=matcher, parameter=use, negated=False)
+
+
+class _SnapshotPattern(Pattern):
+    """A pattern that shows the first difference inside of the value, and names the next ones."""
+
+    def describe(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
+        if not isinstance(miss, _Difference):
+            return super().describe(miss, actual, trail)
+        found = list(islice(compare(miss.stored, miss.value, trail), _MAX_COUNTED))
+        first = found[0]
+        message = f"snapshot {_quote_name(self.parameter.key)}: {first.message}"
+        if len(found) > 1:
+            message += f"; it also differs at {_list_places(found[1:])}"
+        return first.but(message=message, hint=f"{first.hint}; {_ACCEPT}".removeprefix("; "))
+
+
+class _Use(Record):
+    """Which snapshot a value is compared with, and what is done to the value before."""
+
+    key: str
+    rules: Rules
+    place: tuple[str | int, ...] = ()
+
+
+class _Difference(Miss):
+    """The snapshot and the value that is not it."""
+
+    stored: object
+    value: object
+
+
+def _check_snapshot(book: SnapshotBook, use: _Use, actual: object, path: str = "") -> Miss | None:
+    if actual is ABSENT:
+        return Miss(why="there is nothing")
+    kept = _drop_paths(actual, _from_here(use.rules.ignored, path))
+    too_large = _why_too_large(kept)
+    if too_large:
+        return Miss(why=too_large, hint=lambda: _NARROW)
+    # A replacement may hold a secret, too.
+    value = book.redacted(normalise(book.redacted(kept), use.rules.but(ignored=())))
+    stored = book.stored(use.key)
+    is_same = stored is not ABSENT and is_met(stored, value)
+    book.record(use.key, value, is_same=is_same, place=use.place)
+    is_written = book.mode == "update" or (book.mode == "write_new" and stored is ABSENT)
+    if is_same or is_written:
+        return None
+    if stored is ABSENT:
+        return Miss(why="there is none of that name yet", hint=lambda: _WRITE)
+    found = list(islice(compare(stored, value), _MAX_COUNTED))
+    return _Difference(
+        why=f"it differs at {_list_places(found)}", hint=lambda: _ACCEPT, stored=stored, value=value
+    )
+
+
+def _list_places(found: Sequence[Mismatch]) -> str:
+    """The first few paths, and how many there are beside them."""
+    shown = [visible(each.path) or "the top" for each in found[:_MAX_SHOWN]]
+    rest = len(found) - len(shown)
+    if not rest:
+        return ", ".join(shown)
+    is_all = len(found) < _MAX_COUNTED - 1
+    return f"{', '.join(shown)} and {plural(rest, 'more place') if is_all else 'many more places'}"
+
+
+def _quote_name(key: str) -> str:
+    return f'"{visible(key if len(key) <= _MAX_NAME else f"{key[:_MAX_NAME]}…")}"'
+
+
+def _from_here(ignored: tuple[Steps, ...], path: str) -> tuple[Steps, ...]:
+    """Paths into the value; those that begin with the value's own place lead into it, too."""
+    own = parse_path(path) or ()
+    inside = (
+        steps[len(own) :]
+        for steps in ignored
+        if own
+        and len(steps) > len(own)
+        and all(step is EVERY or step == each for step, each in zip(steps, own, strict=False))
+    )
+    return (*ignored, *inside)
+
+
+# Larger snapshots could not be reviewed, and would take too long to normalise.
+MAX_CHARS = 1024 * 1024
+MAX_NODES = 100_000
+MAX_LEVELS = 200
+
+
+def _why_too_large(value: object) -> str:
+    """Why the value is too large for a snapshot; "" when it is not."""
+    level = [value]
+    chars = nodes = 0
+    for _ in range(MAX_LEVELS + 1):
+        nodes += len(level)
+        below: list[object] = []
+        for node in level:
+            if isinstance(node, dict):
+                chars += sum(map(len, node))
+                below += node.values()
+            elif isinstance(node, list):
+                below += node
+            elif isinstance(node, str):
+                chars += len(node)
+        if chars > MAX_CHARS:
+            return f"its strings have more than {MAX_CHARS:,} characters"
+        if nodes > MAX_NODES:
+            return f"it has more than {MAX_NODES:,} values in it"
+        if not below:
+            return ""
+        level = below
+    return f"it is nested deeper than {MAX_LEVELS} levels"
+
+
+# The options of a snapshot
+
+_KEYS = ("name", "ignore", "normalize")
+_REPLACEMENT_KEYS = ("pattern", "as")
+_EXAMPLE = 'for example snapshot: {ignore: ["meta.took"], normalize: [{pattern: "v\\d+", as: v}]}'
+
+
+def read_options(options: object) -> tuple[str, Rules]:
+    """The name, "" when none is given, and the rules. ParameterError says what is wrong."""
+    if options is True:
+        return "", Rules()
+    if isinstance(options, str):
+        return _read_name(options), Rules()
+    if options is False:
+        raise ParameterError("is never false", "leave it out, or write snapshot: true")
+    if not isinstance(options, dict):
+        takes = "takes true, the name of a snapshot or a mapping"
+        raise ParameterError(f"{takes}, not {type_name(options)}", _EXAMPLE)
+    _refuse_unknown(options, _KEYS, "has no option")
+    name = _read_name(options["name"]) if "name" in options else ""
+    ignored = tuple(map(_read_path, _read_list(options, "ignore")))
+    replaced = tuple(map(_read_replacement, _read_list(options, "normalize")))
+    return name, Rules(ignored=ignored, replaced=replaced)
+
+
+def _refuse_unknown(mapping: dict[str, object], known: Sequence[str], message: str) -> None:
+    for key in mapping:
+        if key not in known:
+            question = suggest(key, known, "{!r}")
+            help = f"there are: {', '.join(known)}"
+            raise ParameterError(f"{message} {visible(key)!r}{question}", help)
+
+
+def _read_name(name: object) -> str:
+    if not isinstance(name, str) or not name.strip():
+        shown = "an empty string" if isinstance(name, str) else type_name(name)
+        raise ParameterError(f"needs a string as the name of the snapshot, not {shown}", _EXAMPLE)
+    return name
+
+
+def _read_list(options: dict[str, object], key: str) -> list[object]:
+    value = options.get(key, [])
+    if not isinstance(value, list):
+        raise ParameterError(f'takes a list under "{key}", not {type_name(value)}', _EXAMPLE)
+    return value
+
+
+def _read_path(path: object) -> Steps:
+    if not isinstance(path, str) or not path:
+        shown = "an empty string" if path == "" else type_name(path)
+        raise ParameterError(f'takes paths under "ignore", not {shown}', _EXAMPLE)
+    steps = parse_field_path(path)
+    if steps is None:
+        message = f'cannot read the path {visible(path)!r} under "ignore"'
+        raise ParameterError(message, 'write it like result.items[*].id or meta["a key"]')
+    return steps
+
+
+def _read_replacement(entry: object) -> Replacement:
+    if not isinstance(entry, dict):
+        message = f'takes mappings under "normalize", not {type_name(entry)}'
+        raise ParameterError(message, _EXAMPLE)
+    _refuse_unknown(entry, _REPLACEMENT_KEYS, 'takes "pattern" and "as" under "normalize", not')
+    for key in _REPLACEMENT_KEYS:
+        if not isinstance(entry.get(key), str):
+            seen = f"it is {type_name(entry[key])}" if key in entry else "it is missing"
+            raise ParameterError(f'needs a string as "{key}" under "normalize"; {seen}', _EXAMPLE)
+    source = entry["pattern"]
+    try:
+        expression = compile_expression(source)
+    except ValueError as error:
+        raise BadExpressionError(f"has a pattern {visible(source)!r} that {error}") from None
+    if expression.compiled.search(""):
+        help = "let it match at least one character"
+        raise ParameterError(f"has a pattern {visible(source)!r} that matches nothing at all", help)
+    return Replacement(expression=expression, text=entry["as"])
+
+
+# Normalising: ignored parts are left out, parts that vary become placeholders
+
 IGNORED = "<ignored>"
+
+
+class Rules(Record):
+    """What an author wants for one value, in addition to the built-in rules.
+
+    `ignored` are paths into the value: a member is removed, an element becomes a placeholder.
+    """
+
+    ignored: tuple[Steps, ...] = ()
+    replaced: tuple[Replacement, ...] = ()
 
 
 class Replacement(Record):
@@ -92,16 +329,6 @@ class Replacement(Record):
     def applied(self, text: str) -> str:
         # An empty match is not replaced.
         return self.expression.compiled.sub(lambda found: self.text if found[0] else "", text)
-
-
-class Rules(Record):
-    """What an author wants for one value, in addition to the built-in rules.
-
-    `ignored` are paths into the value: a member is removed, an element becomes a placeholder.
-    """
-
-    ignored: tuple[Steps, ...] = ()
-    replaced: tuple[Replacement, ...] = ()
 
 
 def normalise(value: object, rules: Rules) -> object:
@@ -192,6 +419,129 @@ class _Normaliser:
         return "".join(pieces) + text[at:]
 
 
+# Parts that vary
+
+
+def spans_in(text: str, key: str = "") -> list[Span]:
+    """The parts of a string that vary, in order and without overlaps."""
+    by_key = list(_spans_by_key(text, key))
+    if by_key and by_key[0][:2] == (0, len(text)):
+        return by_key
+    found = [*by_key, *_path_spans(text), *_other_spans(text)]
+    found += ((*each.span(), "uuid") for each in _UUID.finditer(text) if len({*each[0]}) > 2)
+    found += _member_spans(text)
+    # Of those that overlap, the one that begins first is kept, or the longer one.
+    kept: list[Span] = []
+    for span in sorted(found, key=lambda span: (span[0], -span[1])):
+        if not kept or span[0] >= kept[-1][1]:
+            kept.append(span)
+    return kept
+
+
+def number_placeholder(value: float, key: str) -> str:
+    """The placeholder for a number that varies, "" if it does not."""
+    words = _key_words(key)
+    if words[-1:] == ("pid",) or words[-1:] == ("ppid",):
+        return "<pid>"
+    if words[-1:] and words[-1] in _MEASURED_WORDS:
+        return "<duration>"
+    if not words or words[-1] not in _TIME_WORDS:
+        return ""
+    return next((shown for shown, epoch in _EPOCHS if int(value) in epoch), "")
+
+
+_ID_WORDS = frozenset(["guid", "id", "ids", "nonce", "ulid", "uuid"])
+_TIME_WORDS = frozenset(
+    [
+        *("at", "atime", "birthtime", "created", "ctime", "date", "datetime", "epoch", "exp"),
+        *("expiration", "expires", "expiry", "finished", "iat", "modified", "mtime", "nbf"),
+        *("now", "since", "started", "time", "timestamp", "ts", "until", "updated"),
+    ]
+)
+_MEASURED_WORDS = frozenset(["elapsed", "latency", "took", "uptime"])
+_UNIT_WORDS = frozenset(
+    [
+        *("micros", "millis", "milliseconds", "ms", "nanos", "ns", "s", "sec", "seconds", "secs"),
+        *("unix", "us", "utc"),
+    ]
+)
+
+# Between the years 2001 and 2065.
+_EPOCHS = (
+    ("<epoch>", range(10**9, 3 * 10**9)),
+    ("<epoch-ms>", range(10**12, 3 * 10**12)),
+    ("<epoch-us>", range(10**15, 3 * 10**15)),
+    ("<epoch-ns>", range(10**18, 3 * 10**18)),
+)
+
+
+def _key_words(key: str) -> tuple[str, ...]:
+    """The words of a key without a unit at its end."""
+    words = split_words(key)
+    while len(words) > 1 and words[-1] in _UNIT_WORDS:
+        words = words[:-1]
+    return words
+
+
+# Parts that vary according to their key
+
+_FOLDER_WORDS = frozenset(
+    ["cwd", "dir", "directory", "filename", "filepath", "folder", "workdir", "workspace"]
+)
+_PATH_WORDS = frozenset(["file", "path"])
+_WHOLE_PATH = re.compile(r"(?:/|[A-Za-z]:[\\/])[^\n\"<>|*?]*[\\/]")
+
+
+def _spans_by_key(text: str, key: str) -> Iterator[Span]:
+    words = _key_words(key)
+    if not words or not text or len(text) > 1000:
+        return
+    if words[-1] in _ID_WORDS:
+        # A prefix such as `user_` is kept.
+        prefix = re.match("[a-z]{2,10}[_-]", text)
+        start = prefix.end() if prefix else 0
+        if _is_random(text[start:], least=14 if prefix else 16):
+            yield start, len(text), "id"
+    elif words[-1] in _TIME_WORDS:
+        shown = number_placeholder(int(text), key) if re.fullmatch("[0-9]{10,19}", text) else ""
+        if shown:
+            yield 0, len(text), f"{shown[:-1]}-text>"
+    elif words[-1] in _MEASURED_WORDS:
+        if re.fullmatch(rf"\d+(?:\.\d+)? ?{_UNIT}", text, re.ASCII):
+            yield 0, len(text), "<duration>"
+    elif words[-1] in _FOLDER_WORDS or words[-1] in _PATH_WORDS:
+        folder = _WHOLE_PATH.match(text)
+        is_known = _POSIX.match(text) or _WINDOWS.match(text)
+        if not folder or is_known or folder.end() == 1:
+            return
+        # Under `path` it needs a file extension: it may be a route.
+        if words[-1] in _FOLDER_WORDS or re.search(r"\.\w{1,8}\Z", text[folder.end() :]):
+            yield 0, folder.end(), "<path>/"
+
+
+def _is_random(text: str, least: int) -> bool:
+    """True if a string looks random: too long and too mixed to be words."""
+    words = split_words(text)
+    is_possible = words and re.fullmatch("[A-Za-z0-9+/_-]+={0,2}", text)
+    if len(text) < least or not is_possible or _UUID.fullmatch(text):
+        return False
+    if re.fullmatch("[0-9a-f]{16,}|[0-9A-F]{16,}", text):
+        return not text.isdecimal() and not text.isalpha()
+    if re.fullmatch("[0-7][0-9A-HJKMNP-TV-Z]{25}", text):
+        return True
+    if text in (text.lower(), text.upper()):
+        runs = len(re.findall("[0-9]+", text))
+        return text.isalnum() and (runs >= 2 if len(text) >= 24 else runs >= 3 and len(text) >= 20)
+    is_named = all(re.fullmatch(_NAMED, piece) for piece in re.split("[_-]", text))
+    return not is_named and sum(map(len, words)) <= 4 * len(words)
+
+
+# One word after the other, each with a capital, and a number at the end; or one of both.
+_NAMED = "(?:[A-Z]?[a-z]++)*+[0-9]*|[A-Z]+[0-9]*"
+
+
+# Parts that vary anywhere in a string
+
 _UUID = re.compile(
     r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z])"
 )
@@ -259,124 +609,6 @@ _MEMBER = re.compile(
     re.ASCII,
 )
 
-_ID_WORDS = frozenset(["guid", "id", "ids", "nonce", "ulid", "uuid"])
-_TIME_WORDS = frozenset(
-    [
-        *("at", "atime", "birthtime", "created", "ctime", "date", "datetime", "epoch", "exp"),
-        *("expiration", "expires", "expiry", "finished", "iat", "modified", "mtime", "nbf"),
-        *("now", "since", "started", "time", "timestamp", "ts", "until", "updated"),
-    ]
-)
-_MEASURED_WORDS = frozenset(["elapsed", "latency", "took", "uptime"])
-_UNIT_WORDS = frozenset(
-    [
-        *("micros", "millis", "milliseconds", "ms", "nanos", "ns", "s", "sec", "seconds", "secs"),
-        *("unix", "us", "utc"),
-    ]
-)
-_FOLDER_WORDS = frozenset(
-    ["cwd", "dir", "directory", "filename", "filepath", "folder", "workdir", "workspace"]
-)
-_PATH_WORDS = frozenset(["file", "path"])
-_WHOLE_PATH = re.compile(r"(?:/|[A-Za-z]:[\\/])[^\n\"<>|*?]*[\\/]")
-# Between the years 2001 and 2065.
-_EPOCHS = (
-    ("<epoch>", range(10**9, 3 * 10**9)),
-    ("<epoch-ms>", range(10**12, 3 * 10**12)),
-    ("<epoch-us>", range(10**15, 3 * 10**15)),
-    ("<epoch-ns>", range(10**18, 3 * 10**18)),
-)
-
-
-def spans_in(text: str, key: str = "") -> list[Span]:
-    """The parts of a string that vary, in order and without overlaps."""
-    by_key = list(_spans_by_key(text, key))
-    if by_key and by_key[0][:2] == (0, len(text)):
-        return by_key
-    found = [*by_key, *_path_spans(text), *_other_spans(text)]
-    found += ((*each.span(), "uuid") for each in _UUID.finditer(text) if len({*each[0]}) > 2)
-    found += _member_spans(text)
-    # Of those that overlap, the one that begins first is kept, or the longer one.
-    kept: list[Span] = []
-    for span in sorted(found, key=lambda span: (span[0], -span[1])):
-        if not kept or span[0] >= kept[-1][1]:
-            kept.append(span)
-    return kept
-
-
-def number_placeholder(value: float, key: str) -> str:
-    """The placeholder for a number that varies, "" if it does not."""
-    words = _key_words(key)
-    if words[-1:] == ("pid",) or words[-1:] == ("ppid",):
-        return "<pid>"
-    if words[-1:] and words[-1] in _MEASURED_WORDS:
-        return "<duration>"
-    if not words or words[-1] not in _TIME_WORDS:
-        return ""
-    return next((shown for shown, epoch in _EPOCHS if int(value) in epoch), "")
-
-
-def _key_words(key: str) -> tuple[str, ...]:
-    """The words of a key without a unit at its end."""
-    words = split_words(key)
-    while len(words) > 1 and words[-1] in _UNIT_WORDS:
-        words = words[:-1]
-    return words
-
-
-# Parts that vary according to their key
-
-
-def _spans_by_key(text: str, key: str) -> Iterator[Span]:
-    words = _key_words(key)
-    if not words or not text or len(text) > 1000:
-        return
-    if words[-1] in _ID_WORDS:
-        # A prefix such as `user_` is kept.
-        prefix = re.match("[a-z]{2,10}[_-]", text)
-        start = prefix.end() if prefix else 0
-        if _is_random(text[start:], least=14 if prefix else 16):
-            yield start, len(text), "id"
-    elif words[-1] in _TIME_WORDS:
-        shown = number_placeholder(int(text), key) if re.fullmatch("[0-9]{10,19}", text) else ""
-        if shown:
-            yield 0, len(text), f"{shown[:-1]}-text>"
-    elif words[-1] in _MEASURED_WORDS:
-        if re.fullmatch(rf"\d+(?:\.\d+)? ?{_UNIT}", text, re.ASCII):
-            yield 0, len(text), "<duration>"
-    elif words[-1] in _FOLDER_WORDS or words[-1] in _PATH_WORDS:
-        folder = _WHOLE_PATH.match(text)
-        is_known = _POSIX.match(text) or _WINDOWS.match(text)
-        if not folder or is_known or folder.end() == 1:
-            return
-        # Under `path` it needs a file extension: it may be a route.
-        if words[-1] in _FOLDER_WORDS or re.search(r"\.\w{1,8}\Z", text[folder.end() :]):
-            yield 0, folder.end(), "<path>/"
-
-
-def _is_random(text: str, least: int) -> bool:
-    """True if a string looks random: too long and too mixed to be words."""
-    words = split_words(text)
-    is_possible = words and re.fullmatch("[A-Za-z0-9+/_-]+={0,2}", text)
-    if len(text) < least or not is_possible or _UUID.fullmatch(text):
-        return False
-    if re.fullmatch("[0-9a-f]{16,}|[0-9A-F]{16,}", text):
-        return not text.isdecimal() and not text.isalpha()
-    if re.fullmatch("[0-7][0-9A-HJKMNP-TV-Z]{25}", text):
-        return True
-    if text in (text.lower(), text.upper()):
-        runs = len(re.findall("[0-9]+", text))
-        return text.isalnum() and (runs >= 2 if len(text) >= 24 else runs >= 3 and len(text) >= 20)
-    is_named = all(re.fullmatch(_NAMED, piece) for piece in re.split("[_-]", text))
-    return not is_named and sum(map(len, words)) <= 4 * len(words)
-
-
-# One word after the other, each with a capital, and a number at the end; or one of both.
-_NAMED = "(?:[A-Z]?[a-z]++)*+[0-9]*|[A-Z]+[0-9]*"
-
-
-# Parts that vary anywhere in a string
-
 
 def _path_spans(text: str) -> Iterator[Span]:
     """The folders of paths, and their names if these are temporary ones."""
@@ -416,225 +648,3 @@ def _member_spans(text: str) -> Iterator[Span]:
                 yield first + start, first + end, shown
         elif shown := number_placeholder(float(digits), key):
             yield (*found.span(3), shown)
-
-
-# Larger snapshots could not be reviewed, and would take too long to normalise.
-MAX_CHARS = 1024 * 1024
-MAX_NODES = 100_000
-MAX_LEVELS = 200
-
-_MAX_SHOWN = 3
-# More differences than this are only counted so far.
-_MAX_COUNTED = 100
-_MAX_NAME = 60
-
-_ACCEPT = "run with --update-snapshots to accept it"
-_WRITE = "run it outside CI, and commit what is written"
-_NARROW = "point the target at a part of it, or ignore what is large"
-
-
-class _Use(Record):
-    """Which snapshot a value is compared with, and what is done to the value before."""
-
-    key: str
-    rules: Rules
-    place: tuple[str | int, ...] = ()
-
-
-class _Difference(Miss):
-    """The snapshot and the value that is not it."""
-
-    stored: object
-    value: object
-
-
-class _SnapshotPattern(Pattern):
-    """A pattern that shows the first difference inside of the value, and names the next ones."""
-
-    def describe(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
-        if not isinstance(miss, _Difference):
-            return super().describe(miss, actual, trail)
-        found = list(islice(compare(miss.stored, miss.value, trail), _MAX_COUNTED))
-        first = found[0]
-        message = f"snapshot {_quote_name(self.parameter.key)}: {first.message}"
-        if len(found) > 1:
-            message += f"; it also differs at {_list_places(found[1:])}"
-        return first.but(message=message, hint=f"{first.hint}; {_ACCEPT}".removeprefix("; "))
-
-
-def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail = None) -> Pattern:
-    """The pattern for the options of `snapshot`; ParameterError when they make no sense.
-
-    `key` is the name of the snapshot, unless the options give it another. `place` is where
-    it is in the file.
-    """
-    name, rules = read_options(options)
-    use = _Use(key=name or key, rules=rules, place=steps_of(place))
-    book.declare(use.key, place, is_given=bool(name))
-    matcher = Matcher(
-        name="snapshot",
-        family="Snapshots",
-        summary="The value is what it was when it was last accepted.",
-        example="snapshot: true",
-        passes=(),
-        fails=(),
-        parse=lambda: use,
-        wants=lambda use: f"what the snapshot {_quote_name(use.key)} holds",
-        check=partial(_check_snapshot, book),
-        is_slow=True,
-        # The book records each check, so a value is checked once and in this process.
-        is_remote=True,
-    )
-    source = f"match:snapshot:{use.key}"
-    return _SnapshotPattern(source=source, matcher=matcher, parameter=use, negated=False)
-
-
-def _check_snapshot(book: SnapshotBook, use: _Use, actual: object, path: str = "") -> Miss | None:
-    if actual is ABSENT:
-        return Miss(why="there is nothing")
-    kept = _drop_paths(actual, _from_here(use.rules.ignored, path))
-    too_large = _why_too_large(kept)
-    if too_large:
-        return Miss(why=too_large, hint=lambda: _NARROW)
-    # A replacement may hold a secret, too.
-    value = book.redacted(normalise(book.redacted(kept), use.rules.but(ignored=())))
-    stored = book.stored(use.key)
-    is_same = stored is not ABSENT and is_met(stored, value)
-    book.record(use.key, value, is_same=is_same, place=use.place)
-    is_written = book.mode == "update" or (book.mode == "write_new" and stored is ABSENT)
-    if is_same or is_written:
-        return None
-    if stored is ABSENT:
-        return Miss(why="there is none of that name yet", hint=lambda: _WRITE)
-    found = list(islice(compare(stored, value), _MAX_COUNTED))
-    return _Difference(
-        why=f"it differs at {_list_places(found)}", hint=lambda: _ACCEPT, stored=stored, value=value
-    )
-
-
-def _list_places(found: Sequence[Mismatch]) -> str:
-    """The first few paths, and how many there are beside them."""
-    shown = [visible(each.path) or "the top" for each in found[:_MAX_SHOWN]]
-    rest = len(found) - len(shown)
-    if not rest:
-        return ", ".join(shown)
-    is_all = len(found) < _MAX_COUNTED - 1
-    return f"{', '.join(shown)} and {plural(rest, 'more place') if is_all else 'many more places'}"
-
-
-def _quote_name(key: str) -> str:
-    return f'"{visible(key if len(key) <= _MAX_NAME else f"{key[:_MAX_NAME]}…")}"'
-
-
-def _from_here(ignored: tuple[Steps, ...], path: str) -> tuple[Steps, ...]:
-    """Paths into the value; those that begin with the value's own place lead into it, too."""
-    own = parse_path(path) or ()
-    inside = (
-        steps[len(own) :]
-        for steps in ignored
-        if own
-        and len(steps) > len(own)
-        and all(step is EVERY or step == each for step, each in zip(steps, own, strict=False))
-    )
-    return (*ignored, *inside)
-
-
-def _why_too_large(value: object) -> str:
-    """Why the value is too large for a snapshot; "" when it is not."""
-    level = [value]
-    chars = nodes = 0
-    for _ in range(MAX_LEVELS + 1):
-        nodes += len(level)
-        below: list[object] = []
-        for node in level:
-            if isinstance(node, dict):
-                chars += sum(map(len, node))
-                below += node.values()
-            elif isinstance(node, list):
-                below += node
-            elif isinstance(node, str):
-                chars += len(node)
-        if chars > MAX_CHARS:
-            return f"its strings have more than {MAX_CHARS:,} characters"
-        if nodes > MAX_NODES:
-            return f"it has more than {MAX_NODES:,} values in it"
-        if not below:
-            return ""
-        level = below
-    return f"it is nested deeper than {MAX_LEVELS} levels"
-
-
-_KEYS = ("name", "ignore", "normalize")
-_REPLACEMENT_KEYS = ("pattern", "as")
-_EXAMPLE = 'for example snapshot: {ignore: ["meta.took"], normalize: [{pattern: "v\\d+", as: v}]}'
-
-
-def read_options(options: object) -> tuple[str, Rules]:
-    """The name, "" when none is given, and the rules. ParameterError says what is wrong."""
-    if options is True:
-        return "", Rules()
-    if isinstance(options, str):
-        return _read_name(options), Rules()
-    if options is False:
-        raise ParameterError("is never false", "leave it out, or write snapshot: true")
-    if not isinstance(options, dict):
-        takes = "takes true, the name of a snapshot or a mapping"
-        raise ParameterError(f"{takes}, not {type_name(options)}", _EXAMPLE)
-    _refuse_unknown(options, _KEYS, "has no option")
-    name = _read_name(options["name"]) if "name" in options else ""
-    ignored = tuple(map(_read_path, _read_list(options, "ignore")))
-    replaced = tuple(map(_read_replacement, _read_list(options, "normalize")))
-    return name, Rules(ignored=ignored, replaced=replaced)
-
-
-def _refuse_unknown(mapping: dict[str, object], known: Sequence[str], message: str) -> None:
-    for key in mapping:
-        if key not in known:
-            question = suggest(key, known, "{!r}")
-            help = f"there are: {', '.join(known)}"
-            raise ParameterError(f"{message} {visible(key)!r}{question}", help)
-
-
-def _read_name(name: object) -> str:
-    if not isinstance(name, str) or not name.strip():
-        shown = "an empty string" if isinstance(name, str) else type_name(name)
-        raise ParameterError(f"needs a string as the name of the snapshot, not {shown}", _EXAMPLE)
-    return name
-
-
-def _read_list(options: dict[str, object], key: str) -> list[object]:
-    value = options.get(key, [])
-    if not isinstance(value, list):
-        raise ParameterError(f'takes a list under "{key}", not {type_name(value)}', _EXAMPLE)
-    return value
-
-
-def _read_path(path: object) -> Steps:
-    if not isinstance(path, str) or not path:
-        shown = "an empty string" if path == "" else type_name(path)
-        raise ParameterError(f'takes paths under "ignore", not {shown}', _EXAMPLE)
-    steps = parse_field_path(path)
-    if steps is None:
-        message = f'cannot read the path {visible(path)!r} under "ignore"'
-        raise ParameterError(message, 'write it like result.items[*].id or meta["a key"]')
-    return steps
-
-
-def _read_replacement(entry: object) -> Replacement:
-    if not isinstance(entry, dict):
-        message = f'takes mappings under "normalize", not {type_name(entry)}'
-        raise ParameterError(message, _EXAMPLE)
-    _refuse_unknown(entry, _REPLACEMENT_KEYS, 'takes "pattern" and "as" under "normalize", not')
-    for key in _REPLACEMENT_KEYS:
-        if not isinstance(entry.get(key), str):
-            seen = f"it is {type_name(entry[key])}" if key in entry else "it is missing"
-            raise ParameterError(f'needs a string as "{key}" under "normalize"; {seen}', _EXAMPLE)
-    source = entry["pattern"]
-    try:
-        expression = compile_expression(source)
-    except ValueError as error:
-        raise BadExpressionError(f"has a pattern {visible(source)!r} that {error}") from None
-    if expression.compiled.search(""):
-        help = "let it match at least one character"
-        raise ParameterError(f"has a pattern {visible(source)!r} that matches nothing at all", help)
-    return Replacement(expression=expression, text=entry["as"])

@@ -79,83 +79,6 @@ __all__ = [
 ]
 
 
-# So many secrets are searched for in other strings, and so many of these in encoded form.
-_MAX_KNOWN = 1_000
-_MAX_ENCODED = 20
-
-
-class _Secrets:
-    """The secrets of some messages, to be hidden wherever else they are."""
-
-    def __init__(self, messages: Iterable[Any]) -> None:
-        found = dict.fromkeys(each for message in messages for each in _secrets_in(message))
-        longest_first = sorted(found, key=len, reverse=True)[:_MAX_KNOWN]
-        self._known = re.compile("|".join(map(re.escape, [*longest_first, BLANK])))
-        self._encoded = Redactor(longest_first[:_MAX_ENCODED])
-
-    def find(self, text: str, *, is_prose: bool = False) -> list[SecretPlace]:
-        """Where secrets are in a recorded string; none overlap."""
-        places = secret_places(text, is_prose=is_prose)
-        known = self._find_known(text)
-        return merge_places([*places, *known]) if places else known
-
-    def _find_known(self, text: str) -> list[SecretPlace]:
-        known = [found.span() for found in self._known.finditer(text)]
-        encoded = self._encoded.places(text)
-        return merge_places([*known, *encoded]) if encoded else known
-
-    def covers(self, text: str, *, is_prose: bool = False) -> bool:
-        """True if a recorded string is a secret as a whole."""
-        return self.find(text, is_prose=is_prose) == [(0, len(text))]
-
-    def redact(self, text: str, *, is_prose: bool = False) -> str:
-        """A recorded string with REDACTED in place of each secret."""
-        return replace_places(text, self.find(text, is_prose=is_prose))
-
-    def redact_known(self, text: str) -> str:
-        """A string written by mcptest, without the secrets of the messages."""
-        return replace_places(text, self._find_known(text))
-
-
-def _secrets_in(message: Any) -> Iterator[str]:
-    """Every secret in a message, in each of its spellings, that is long enough to search for."""
-    for secret in _find_secrets(message, "", is_schema=False):
-        scheme = re.match(AUTH_SCHEMES, secret, re.IGNORECASE)
-        for text in (secret, secret[scheme.end() :] if scheme else secret):
-            yield from (form for form in _spellings(text) if len(form) >= LEAST_FOUND_CHARS)
-
-
-def _spellings(text: str) -> Iterator[str]:
-    """A secret as it was found, escaped as in JSON, and unescaped if it was found in JSON."""
-    yield text
-    if not (text.isascii() and text.isalnum()):
-        yield dump_json(text)[1:-1]
-    while "\\" in text:
-        text, before = unescape_json(text)[0], text
-        if text == before:
-            break
-        yield text
-
-
-def _find_secrets(value: Any, key: str, *, is_schema: bool) -> Iterator[str]:
-    if not is_schema and is_secret(key, value):
-        yield from _scalars(value)
-    elif isinstance(value, str):
-        for start, end in secret_places(value, is_prose=is_schema or key in CONSTANT_KEYS):
-            yield value[start:end]
-    elif isinstance(value, (dict, list)):
-        for step, name, inner in members_of(value, key):
-            yield from _find_secrets(inner, name, is_schema=is_schema or step in SCHEMA_KEYS)
-
-
-def _scalars(value: Any) -> Iterator[str]:
-    if isinstance(value, (dict, list)):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _scalars(inner)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
-
-
 _PLAIN = r"[A-Za-z](?:[A-Za-z0-9 _/().-]|:(?=[A-Za-z0-9/]))*"
 
 
@@ -263,6 +186,8 @@ def _redact_targets(case: RecordedCase, secrets: _Secrets) -> RecordedCase:
         messages=tuple(each.but(message=redacted(each.message)) for each in case.messages)
     )
 
+
+# Messages as the contract has them
 
 _SENT = "holds a secret; a made-up string is sent instead"
 _SENT_INSIDE = (
@@ -613,3 +538,82 @@ def _scalars_in(value: Any, steps: Steps, key: str) -> Iterator[tuple[Steps, str
             yield from _scalars_in(inner, (*steps, index), key)
     elif value != "" and type(value) in (str, int):
         yield steps, key, value
+
+
+# Secrets, wherever in the messages they are
+
+# So many secrets are searched for in other strings, and so many of these in encoded form.
+_MAX_KNOWN = 1_000
+_MAX_ENCODED = 20
+
+
+class _Secrets:
+    """The secrets of some messages, to be hidden wherever else they are."""
+
+    def __init__(self, messages: Iterable[Any]) -> None:
+        found = dict.fromkeys(each for message in messages for each in _secrets_in(message))
+        longest_first = sorted(found, key=len, reverse=True)[:_MAX_KNOWN]
+        self._known = re.compile("|".join(map(re.escape, [*longest_first, BLANK])))
+        self._encoded = Redactor(longest_first[:_MAX_ENCODED])
+
+    def find(self, text: str, *, is_prose: bool = False) -> list[SecretPlace]:
+        """Where secrets are in a recorded string; none overlap."""
+        places = secret_places(text, is_prose=is_prose)
+        known = self._find_known(text)
+        return merge_places([*places, *known]) if places else known
+
+    def _find_known(self, text: str) -> list[SecretPlace]:
+        known = [found.span() for found in self._known.finditer(text)]
+        encoded = self._encoded.places(text)
+        return merge_places([*known, *encoded]) if encoded else known
+
+    def covers(self, text: str, *, is_prose: bool = False) -> bool:
+        """True if a recorded string is a secret as a whole."""
+        return self.find(text, is_prose=is_prose) == [(0, len(text))]
+
+    def redact(self, text: str, *, is_prose: bool = False) -> str:
+        """A recorded string with REDACTED in place of each secret."""
+        return replace_places(text, self.find(text, is_prose=is_prose))
+
+    def redact_known(self, text: str) -> str:
+        """A string written by mcptest, without the secrets of the messages."""
+        return replace_places(text, self._find_known(text))
+
+
+def _secrets_in(message: Any) -> Iterator[str]:
+    """Every secret in a message, in each of its spellings, that is long enough to search for."""
+    for secret in _find_secrets(message, "", is_schema=False):
+        scheme = re.match(AUTH_SCHEMES, secret, re.IGNORECASE)
+        for text in (secret, secret[scheme.end() :] if scheme else secret):
+            yield from (form for form in _spellings(text) if len(form) >= LEAST_FOUND_CHARS)
+
+
+def _spellings(text: str) -> Iterator[str]:
+    """A secret as it was found, escaped as in JSON, and unescaped if it was found in JSON."""
+    yield text
+    if not (text.isascii() and text.isalnum()):
+        yield dump_json(text)[1:-1]
+    while "\\" in text:
+        text, before = unescape_json(text)[0], text
+        if text == before:
+            break
+        yield text
+
+
+def _find_secrets(value: Any, key: str, *, is_schema: bool) -> Iterator[str]:
+    if not is_schema and is_secret(key, value):
+        yield from _scalars(value)
+    elif isinstance(value, str):
+        for start, end in secret_places(value, is_prose=is_schema or key in CONSTANT_KEYS):
+            yield value[start:end]
+    elif isinstance(value, (dict, list)):
+        for step, name, inner in members_of(value, key):
+            yield from _find_secrets(inner, name, is_schema=is_schema or step in SCHEMA_KEYS)
+
+
+def _scalars(value: Any) -> Iterator[str]:
+    if isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _scalars(inner)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
