@@ -76,7 +76,6 @@ __all__ = [
     "SnapshotBook",
     "normalise",
     "snapshot_pattern",
-    "spans_in",
 ]
 
 
@@ -96,7 +95,7 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail
     `key` is the name of the snapshot, unless the options give it another. `place` is where
     it is in the file.
     """
-    name, rules = read_options(options)
+    name, rules = _read_options(options)
     use = _Use(key=name or key, rules=rules, place=steps_of(place))
     book.declare(use.key, place, is_given=bool(name))
     matcher = Matcher(
@@ -199,14 +198,14 @@ def _from_here(ignored: tuple[Steps, ...], path: str) -> tuple[Steps, ...]:
 # Larger snapshots could not be reviewed, and would take too long to normalise.
 MAX_CHARS = 1024 * 1024
 MAX_NODES = 100_000
-MAX_LEVELS = 200
+_MAX_LEVELS = 200
 
 
 def _why_too_large(value: object) -> str:
     """Why the value is too large for a snapshot; "" when it is not."""
     level = [value]
     chars = nodes = 0
-    for _ in range(MAX_LEVELS + 1):
+    for _ in range(_MAX_LEVELS + 1):
         nodes += len(level)
         below: list[object] = []
         for node in level:
@@ -224,7 +223,7 @@ def _why_too_large(value: object) -> str:
         if not below:
             return ""
         level = below
-    return f"it is nested deeper than {MAX_LEVELS} levels"
+    return f"it is nested deeper than {_MAX_LEVELS} levels"
 
 
 # The options of a snapshot
@@ -234,7 +233,7 @@ _REPLACEMENT_KEYS = ("pattern", "as")
 _EXAMPLE = 'for example snapshot: {ignore: ["meta.took"], normalize: [{pattern: "v\\d+", as: v}]}'
 
 
-def read_options(options: object) -> tuple[str, Rules]:
+def _read_options(options: object) -> tuple[str, Rules]:
     """The name, "" when none is given, and the rules. ParameterError says what is wrong."""
     if options is True:
         return "", Rules()
@@ -380,12 +379,12 @@ class _Normaliser:
         if isinstance(value, list):
             return [self.value(inner, key) for inner in value]
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return number_placeholder(value, key) or value
+            return _number_placeholder(value, key) or value
         return value
 
     def _mapping(self, mapping: dict[str, object]) -> dict[str, object]:
         """Sorted by key; keys that vary come last, in their own order."""
-        varying = [key for key in mapping if spans_in(key)]
+        varying = [key for key in mapping if _spans_in(key)]
         written: dict[str, object] = {}
         for key in (*sorted(mapping.keys() - {*varying}), *varying):
             name = self._text(key, "")
@@ -408,7 +407,7 @@ class _Normaliser:
     def _text(self, text: str, key: str) -> str:
         pieces: list[str] = []
         at = 0
-        for start, end, shown in spans_in(text, key):
+        for start, end, shown in _spans_in(text, key):
             placeholder, original = shown, text[start:end]
             if not shown.startswith("<"):
                 numbers = self._numbers.setdefault(shown, {})
@@ -422,7 +421,7 @@ class _Normaliser:
 # Parts that vary
 
 
-def spans_in(text: str, key: str = "") -> list[Span]:
+def _spans_in(text: str, key: str = "") -> list[Span]:
     """The parts of a string that vary, in order and without overlaps."""
     by_key = list(_spans_by_key(text, key))
     if by_key and by_key[0][:2] == (0, len(text)):
@@ -438,7 +437,7 @@ def spans_in(text: str, key: str = "") -> list[Span]:
     return kept
 
 
-def number_placeholder(value: float, key: str) -> str:
+def _number_placeholder(value: float, key: str) -> str:
     """The placeholder for a number that varies, "" if it does not."""
     words = _key_words(key)
     if words[-1:] == ("pid",) or words[-1:] == ("ppid",):
@@ -503,7 +502,7 @@ def _spans_by_key(text: str, key: str) -> Iterator[Span]:
         if _is_random(text[start:], least=14 if prefix else 16):
             yield start, len(text), "id"
     elif words[-1] in _TIME_WORDS:
-        shown = number_placeholder(int(text), key) if re.fullmatch("[0-9]{10,19}", text) else ""
+        shown = _number_placeholder(int(text), key) if re.fullmatch("[0-9]{10,19}", text) else ""
         if shown:
             yield 0, len(text), f"{shown[:-1]}-text>"
     elif words[-1] in _MEASURED_WORDS:
@@ -646,5 +645,5 @@ def _member_spans(text: str) -> Iterator[Span]:
             first = found.start(2)
             for start, end, shown in _spans_by_key(inner, key):
                 yield first + start, first + end, shown
-        elif shown := number_placeholder(float(digits), key):
+        elif shown := _number_placeholder(float(digits), key):
             yield (*found.span(3), shown)

@@ -69,7 +69,6 @@ __all__ = [
     "join_reports",
     "problem",
     "redact_line",
-    "render_mismatch",
     "render_report",
     "render_summary",
 ]
@@ -349,7 +348,7 @@ class Session:
         if len(self.wrong) >= MAX_WRONG:
             self.more_wrong += 1
             return
-        differences = tuple(map(render_mismatch, mismatches))[:_MAX_MISMATCHES]
+        differences = tuple(map(_render_mismatch, mismatches))[:_MAX_MISMATCHES]
         request = _shorten_value(hide_secrets(request))
         self.wrong.append(Wrong(request=request, nearest=nearest, differences=differences))
 
@@ -397,7 +396,7 @@ def error_answer(
         if len(mismatches) > _MAX_IN_WORDS:
             words.append(f"and {len(mismatches) - _MAX_IN_WORDS} more")
         message += f": {'; '.join(words)}"
-    differences = [render_mismatch(each) for each in mismatches[:_MAX_MISMATCHES]]
+    differences = [_render_mismatch(each) for each in mismatches[:_MAX_MISMATCHES]]
     data = {"nearest": nearest, "differences": differences}
     error = {"code": code, "message": message, "data": data}
     return Sent(message={"jsonrpc": "2.0", "id": id, "error": error}, method=method)
@@ -466,7 +465,7 @@ def _is_secret(key: str, value: object) -> bool:
     return value is not ABSENT and is_secret(key, value)
 
 
-def render_mismatch(mismatch: Mismatch) -> dict[str, object]:
+def _render_mismatch(mismatch: Mismatch) -> dict[str, object]:
     """The members of a mismatch in reports and error answers; an absent value is null."""
     mismatch = hide_mismatch_secrets(mismatch)
     return {

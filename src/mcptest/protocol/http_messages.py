@@ -473,7 +473,7 @@ def _quote(raw: bytes, size: int = 0) -> str:
 # Headers of a message
 
 
-VERSION_HEADER = "MCP-Protocol-Version"
+_VERSION_HEADER = "MCP-Protocol-Version"
 
 # The member of `params` that the header Mcp-Name repeats.
 # The methods of tasks are those of the extension.
@@ -510,14 +510,14 @@ def message_headers(message: object, negotiated: str) -> dict[str, str]:
         is_stateless = revision is not None and revision.is_stateless
         version = own_version(message) or (negotiated if is_stateless else "")
         if version:
-            headers = {VERSION_HEADER: encoded_value(version)}
+            headers = {_VERSION_HEADER: encoded_value(version)}
             if isinstance(method := message["method"], str):
                 headers["Mcp-Method"] = encoded_value(method)
                 name = jsonrpc.params_of(message).get(_NAMED_BY.get(method, ""))
                 if isinstance(name, str):
                     headers["Mcp-Name"] = encoded_value(name)
             return headers
-    return {VERSION_HEADER: negotiated} if revision and revision.has_version_header else {}
+    return {_VERSION_HEADER: negotiated} if revision and revision.has_version_header else {}
 
 
 def own_version(message: object) -> str:
