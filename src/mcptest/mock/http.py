@@ -32,7 +32,18 @@ from mcptest.mock.respond import (
 )
 from mcptest.mock.session import join_reports, problem
 from mcptest.protocol.framing import encode_line
-from mcptest.protocol.http_messages import Act, Answer, Begin, Cut, End, Piece, render_event
+from mcptest.protocol.http_messages import (
+    EVENT_STREAM,
+    HEADER_TOKEN,
+    JSON,
+    Act,
+    Answer,
+    Begin,
+    Cut,
+    End,
+    Piece,
+    render_event,
+)
 from mcptest.protocol.jsonrpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -78,9 +89,6 @@ __all__ = [
 
 
 ENDPOINT = "/mcp"
-
-_JSON = "application/json"
-_EVENT_STREAM = "text/event-stream"
 
 _SESSION_ID = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
@@ -323,7 +331,7 @@ def _http_answer(exchange: int, sent: Sent, status: int | None = None) -> Answer
     return Answer(
         exchange=exchange,
         status=status or _status_of(sent),
-        headers={"Content-Type": _JSON},
+        headers={"Content-Type": JSON},
         body=encode_line(sent.message),
     )
 
@@ -346,7 +354,7 @@ _EVENT_ID = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _PRIMED = frozenset(HANDSHAKE_REVISIONS[-1:])
 
 _STREAM_HEADERS = {
-    "Content-Type": _EVENT_STREAM,
+    "Content-Type": EVENT_STREAM,
     "Cache-Control": "no-cache, no-transform",
     "X-Accel-Buffering": "no",
 }
@@ -531,7 +539,7 @@ class _Stream:
             return []
         if is_last and not self._has_begun:
             self.exchange = None
-            headers = {"Content-Type": _JSON, **self.headers}
+            headers = {"Content-Type": JSON, **self.headers}
             return [Answer(exchange=exchange, status=status, headers=headers, body=data)]
         acts = [*self._begin(exchange), self._event(exchange, self._count, data)]
         return [*acts, *self.detach()] if is_last else acts
@@ -652,20 +660,20 @@ def check_head(request: WebRequest, port: int) -> _Refusal | None:
         needed = "needs the Mcp-Session-Id of a session that began with initialize"
         sentence = f"{request.method} {needed}"
         return _Refusal(status=405, sentence=sentence, headers={"Allow": "POST"}, is_wrong=False)
-    if request.method == "GET" and not _is_accepted(request, _EVENT_STREAM):
-        sentence = f"the Accept header of a GET must have {_EVENT_STREAM}"
+    if request.method == "GET" and not _is_accepted(request, EVENT_STREAM):
+        sentence = f"the Accept header of a GET must have {EVENT_STREAM}"
         return _Refusal(status=406, sentence=sentence)
     return None
 
 
 def _check_post(request: WebRequest) -> _Refusal | None:
     kind = request.header("content-type") or ""
-    if kind.partition(";")[0].strip().lower() != _JSON:
-        sentence = f"the Content-Type of a message must be {_JSON}, not {_quote(kind)}"
+    if kind.partition(";")[0].strip().lower() != JSON:
+        sentence = f"the Content-Type of a message must be {JSON}, not {_quote(kind)}"
         return _Refusal(status=415, sentence=sentence)
-    missing = [each for each in (_JSON, _EVENT_STREAM) if not _is_accepted(request, each)]
+    missing = [each for each in (JSON, EVENT_STREAM) if not _is_accepted(request, each)]
     if missing:
-        sentence = f"the Accept header must have {_JSON} and {_EVENT_STREAM}; it lacks "
+        sentence = f"the Accept header must have {JSON} and {EVENT_STREAM}; it lacks "
         return _Refusal(status=406, sentence=sentence + " and ".join(missing))
     return None
 
@@ -690,7 +698,6 @@ def _quote(value: object) -> str:
 # The member of the params that the header Mcp-Name repeats.
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=")
 _DECIMAL = re.compile(r"(-?[0-9]+)(?:\.0+)?")
 
@@ -781,7 +788,7 @@ def _annotated_arguments(schema: object) -> Iterator[tuple[tuple[str, ...], str,
         if not isinstance(each, dict):
             continue
         name = each.get("x-mcp-header")
-        if path and isinstance(name, str) and _TOKEN.fullmatch(name):
+        if path and isinstance(name, str) and HEADER_TOKEN.fullmatch(name):
             yield path, name, each.get("type")
         inner = each.get("properties")
         if isinstance(inner, dict) and len(waiting) < _MAX_PARAMS:

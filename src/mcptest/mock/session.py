@@ -1,7 +1,7 @@
-"""The state of one client session, the errors a mock answers with, and the report at the end.
+"""What a mock knows about MCP, the state of one client session, error answers, and the report.
 
-Error answers and reports show values without secrets, as JSON, and not too long. What a mock knows
-about MCP itself comes first: what of a message is compared, and standard results.
+About MCP it knows what of a message is compared, and standard results. Error answers and reports
+show values without secrets, as JSON, and not too long.
 
 A `Session` is changed in place. Before a message is handled that may have to be abandoned half
 way (a pattern takes too long, a name is not bound) a copy is taken, and restored then. Copying
@@ -176,6 +176,8 @@ def empty_result(method: str) -> Result:
     """The smallest valid result of a request."""
     return dict(_EMPTY.get(method, {}))
 
+
+# The state of a session
 
 # Wrong calls kept for the report.
 MAX_WRONG = 200
@@ -363,6 +365,9 @@ class Session:
         """Record a wrong request; return the error that answers it."""
         self.blame(request, nearest, mismatches or (problem(sentence),))
         return error_answer(request["id"], request["method"], code, sentence, nearest, mismatches)
+
+
+# Error answers
 
 
 def problem(sentence: str, path: str = "") -> Mismatch:
