@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from mcptest.traffic.varying_values import Span, Steps
 
     # Where a value is: the marks of its case, its place there, and its key.
-    Place = tuple[Marks, tuple[int, Steps], str]
+    ValuePlace = tuple[Marks, tuple[int, Steps], str]
 
 __all__ = [
     "Contract",
@@ -196,7 +196,7 @@ _SENT_INSIDE = (
 )
 _RECEIVED = "holds a secret, which is left out and not checked"
 # Of more secrets in one string it would take too long to match where each ends.
-_MAX_SECRETS = 10
+_MAX_SECRETS_IN_A_STRING = 10
 
 
 class _Describer:
@@ -324,7 +324,7 @@ class _Describer:
         hidden = [(start, end, _secret_expression(text[start:end])) for start, end in places]
         spans = drop_overlaps([*hidden, *varying])
         # Otherwise part of a secret would be left over.
-        is_hidden = len(hidden) <= _MAX_SECRETS and set(hidden) <= set(spans)
+        is_hidden = len(hidden) <= _MAX_SECRETS_IN_A_STRING and set(hidden) <= set(spans)
         tag = tag_for_spans(text, spans) if is_hidden else STRING
         if tag is None and HALF_CHARACTER.search(text):
             return STRING
@@ -387,7 +387,7 @@ class _Linker:
     def __init__(self, names: Names) -> None:
         self._names = names
         # By value: where the server sent it, and its name once the client has sent it back.
-        self._received: dict[IdKey, Place] = {}
+        self._received: dict[IdKey, ValuePlace] = {}
         self._bound: dict[IdKey, str] = {}
         # Values of the client's own.
         self._sent: set[IdKey] = set()
@@ -417,7 +417,7 @@ class _Linker:
                 else:
                     self._mark_received(value, place, is_source=not case.is_unanswered)
 
-    def _mark_received(self, value: Any, place: Place, *, is_source: bool) -> None:
+    def _mark_received(self, value: Any, place: ValuePlace, *, is_source: bool) -> None:
         """A value that the server sends; a source is in a case that is run."""
         marks, at, key = place
         value_key = id_key(value)
@@ -448,7 +448,7 @@ class _Linker:
         elif key not in CONSTANT_KEYS and has_digit(value):
             self._names_inside.update(set(_names_in(value)) - self._from_client - {value})
 
-    def _mark_sent(self, value: Any, place: Place, case_name: str) -> None:
+    def _mark_sent(self, value: Any, place: ValuePlace, case_name: str) -> None:
         """A value that the client sends: one of the server, or one of its own."""
         marks, at, key = place
         value_key = id_key(value)
@@ -543,8 +543,8 @@ def _scalars_in(value: Any, steps: Steps, key: str) -> Iterator[tuple[Steps, str
 # Secrets, wherever in the messages they are
 
 # So many secrets are searched for in other strings, and so many of these in encoded form.
-_MAX_KNOWN = 1_000
-_MAX_ENCODED = 20
+_MAX_SEARCHED_SECRETS = 1_000
+_MAX_ENCODED_SECRETS = 20
 
 
 class _Secrets:
@@ -552,9 +552,9 @@ class _Secrets:
 
     def __init__(self, messages: Iterable[Any]) -> None:
         found = dict.fromkeys(each for message in messages for each in _secrets_in(message))
-        longest_first = sorted(found, key=len, reverse=True)[:_MAX_KNOWN]
+        longest_first = sorted(found, key=len, reverse=True)[:_MAX_SEARCHED_SECRETS]
         self._known = re.compile("|".join(map(re.escape, [*longest_first, BLANK])))
-        self._encoded = Redactor(longest_first[:_MAX_ENCODED])
+        self._encoded = Redactor(longest_first[:_MAX_ENCODED_SECRETS])
 
     def find(self, text: str, *, is_prose: bool = False) -> list[SecretPlace]:
         """Where secrets are in a recorded string; none overlap."""
@@ -602,7 +602,7 @@ def _spellings(text: str) -> Iterator[str]:
 
 def _find_secrets(value: Any, key: str, *, is_schema: bool) -> Iterator[str]:
     if not is_schema and is_secret(key, value):
-        yield from _scalars(value)
+        yield from _texts_of_secret(value)
     elif isinstance(value, str):
         for start, end in secret_places(value, is_prose=is_schema or key in CONSTANT_KEYS):
             yield value[start:end]
@@ -611,9 +611,9 @@ def _find_secrets(value: Any, key: str, *, is_schema: bool) -> Iterator[str]:
             yield from _find_secrets(inner, name, is_schema=is_schema or step in SCHEMA_KEYS)
 
 
-def _scalars(value: Any) -> Iterator[str]:
+def _texts_of_secret(value: Any) -> Iterator[str]:
     if isinstance(value, (dict, list)):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from _scalars(inner)
+            yield from _texts_of_secret(inner)
     elif value is not None and not isinstance(value, bool):
         yield str(value)
