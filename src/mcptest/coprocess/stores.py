@@ -383,7 +383,6 @@ def canonical_json(value: object) -> str:
 #
 # `read_write` reads and stores, `read_only` never stores, `refresh` always calls and stores.
 
-
 _FOLDER = os.path.join(".mcptest", "cache")
 
 

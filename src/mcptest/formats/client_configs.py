@@ -697,6 +697,8 @@ def parse_env_file(text: str) -> tuple[dict[str, str], list[int]]:
     return found, mistakes
 
 
+# Servers in the registry: `server.json`
+
 _TOP = (
     *("$schema", "_meta", "description", "icons", "repository", "status", "title", "version"),
     "websiteUrl",

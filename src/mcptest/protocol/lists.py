@@ -143,6 +143,8 @@ def _quote(value: object) -> str:
     return excerpt(dump_json(value), _MAX_QUOTED_CHARS)
 
 
+# All features of one kind
+
 MAX_PAGES = 200
 _MAX_FEATURES = 10_000
 

@@ -263,7 +263,7 @@ class AuthorizationServer(Record):
     token_endpoint: Address
     auth_methods: tuple[str, ...] | None = None
     signing_algorithms: tuple[str, ...] | None = None
-    # The rest of the metadata, which only a login reads (`protocol.oauth`).
+    # The rest of the metadata, which only a login reads.
     document: Document = {}  # noqa: RUF012  # nothing of a record changes
 
 
@@ -338,6 +338,8 @@ def choose_auth_method(wanted: str, has_key: bool, server: AuthorizationServer) 
     raise OAuthError(message, hint)
 
 
+# Logins
+
 CODE, REFRESH = "authorization_code", "refresh_token"
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
 
@@ -352,7 +354,7 @@ _OFFLINE = "offline_access"
 _WHERE = "in the metadata of the authorization server"
 
 
-# The authorization server
+# Logins: the authorization server
 
 
 class LoginServer(Record):
@@ -419,7 +421,7 @@ def choose_login_scope(wanted: str, asked: str, server: LoginServer) -> str:
     return " ".join(dict.fromkeys([*asked.split(), *added]))
 
 
-# The client
+# Logins: the client
 
 
 class Client(Record):
@@ -468,8 +470,7 @@ def _is_plain(text: str) -> bool:
     return bool(text) and text.isascii() and text.isprintable()
 
 
-# Authorization code
-
+# Logins: with an authorization code
 
 _LONGEST_URL = 8000
 
@@ -542,7 +543,7 @@ def read_callback(query: str, state: str, server: LoginServer) -> str:
     return found["code"]
 
 
-# Devices
+# Logins: on another device
 
 
 class DevicePrompt(Record):

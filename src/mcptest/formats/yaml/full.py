@@ -35,7 +35,7 @@ from mcptest.formats.yaml.pyyaml import (
     Shield,
     Source,
     TolerantParser,
-    describe,
+    describe_error,
     split_lines,
 )
 from mcptest.formats.yaml.quick import (
@@ -121,7 +121,7 @@ def run(builder: Builder, next_event: Callable[[], Any], source: Source) -> list
     except _Abandoned:
         pass
     except MarkedYAMLError as error:
-        return [*builder.diagnostics, describe(error, source)]
+        return [*builder.diagnostics, describe_error(error, source)]
     except (YAMLError, ValueError, OverflowError) as error:
         # The parser in Python lets chr() raise for "\Uffffffff".
         return [*builder.diagnostics, source.diagnostic("F002", f"not valid YAML: {error}", 0, 0)]
@@ -176,7 +176,6 @@ def ways_to_read(text: str) -> Iterator[Callable[[], Any]]:
 
 
 # Tags: the value of a tagged scalar, or a `_TagError` that says what to write instead.
-
 
 _YAML_TAG = "tag:yaml.org,2002:"
 _COLLECTIONS = {"a mapping": "map", "a list": "seq"}
@@ -289,7 +288,6 @@ _PLAIN = Dialect()
 #
 # A collection is put into its parent when it starts, so that places are known for everything
 # before a mistake.
-
 
 # The key `<<` until its mapping ends.
 _MERGE: Any = object()

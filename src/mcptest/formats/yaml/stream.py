@@ -281,7 +281,6 @@ def _comment(lines: Sequence[str]) -> str | None:
 # blank ends a document in every context, so a stream can be cut without parsing it. A mistake in
 # one document then hides nothing in the next, and positions in a piece are off by whole lines.
 
-
 _MARKER = re.compile(r"(?:\A|(?<=[\n\r]))(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _REST_OF_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _ANYTHING = re.compile(r"(?:\A|(?<=[\n\r]))[ \t]*[^ \t\r\n#]")

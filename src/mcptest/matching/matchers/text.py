@@ -124,7 +124,6 @@ def _check_scalar_or_element(
 
 # Where long strings differ: the index in the wanted one, and the index in the other one
 
-
 # A string that has less of what is looked for is nowhere near it.
 _MIN_SHARED_CHARS = 8
 

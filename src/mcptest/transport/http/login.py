@@ -223,7 +223,6 @@ def _choose_client(
 
 # Devices
 
-
 _SLOWER_S = 5.0
 # How many polls in a row may get no answer.
 _MAX_LOST = 2

@@ -147,7 +147,6 @@ _ONCE = "some apps can be started once only: give a function that makes one, ins
 
 # The app: its lifespan and its requests, in a thread of their own
 
-
 ASGI = {"version": "3.0", "spec_version": "2.3"}
 
 _MAX_SAID = 300
@@ -312,7 +311,6 @@ def _reason_of(said: Message) -> str:
 
 # One request to the app and its answer, without a connection. The thread of the app posts it
 # to a queue, which the client reads like a connection.
-
 
 _START, _BODY = "http.response.start", "http.response.body"
 

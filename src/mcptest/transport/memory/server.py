@@ -343,7 +343,6 @@ def _encode_item(item: Any) -> bytes:
 
 # The object under test: a server, an ASGI app, or a function that makes either
 
-
 _WANTED = (
     "give a server of the official SDK (MCPServer, the FastMCP of its version 1, or the low-level "
     "Server), one of the package fastmcp (FastMCP), an ASGI app, or a function without parameters "

@@ -269,7 +269,6 @@ class ThreadQueue:
 
 # Exceptions and stacks of the user's code, in words
 
-
 _MAX_WORDS = 300
 
 # Installed code is hardly ever the place to look at.
@@ -327,7 +326,6 @@ def _place(file: str, line: int | None, name: str) -> str:
 
 
 # Faults of a server that raised, or that did not end
-
 
 RAISED = "server_raised"
 
