@@ -338,8 +338,8 @@ def _http_answer(exchange: int, sent: Sent, status: int | None = None) -> Answer
 
 # Sessions and their streams
 
-MAX_SESSIONS = 256
-IDLE_S = 3600.0
+_MAX_SESSIONS = 256
+_IDLE_S = 3600.0
 
 # The streams of one session that a client may come back to.
 _MAX_STREAMS = 512
@@ -383,7 +383,7 @@ class _HttpSessions:
         """A new session; if there are too many, it replaces an idle one, if there is one."""
         for stale in [each for each in self._sessions.values() if self._is_stale(each, now)]:
             self.end(stale)
-        if len(self._sessions) >= MAX_SESSIONS:
+        if len(self._sessions) >= _MAX_SESSIONS:
             idle = [each for each in self._sessions.values() if not each.is_busy]
             if not idle:
                 return None
@@ -397,7 +397,7 @@ class _HttpSessions:
         self._on_end(session)
 
     def _is_stale(self, session: _HttpSession, now: float) -> bool:
-        return now - session.last_used > IDLE_S and not session.is_busy
+        return now - session.last_used > _IDLE_S and not session.is_busy
 
 
 class _HttpSession:

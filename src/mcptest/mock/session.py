@@ -493,11 +493,10 @@ def _shorten_value(value: object) -> object:
     return value if is_short else show_json(value, _MAX_VALUE_CHARS)
 
 
+# The report: which cases the client exercised, missed and called wrongly
+
 _MAX_SHOWN = 20
 _MAX_CHARS = 300
-
-
-# The report: which cases the client exercised, missed and called wrongly
 
 
 class CaseReport(Record):
