@@ -78,7 +78,7 @@ _MAX_MESSAGE_CHARS = 400
 _MAX_CONTEXT_LINES = 60
 _MAX_FOLDED_NAMES = 6
 _MAX_CONTEXT_VALUE_CHARS = 100
-# More branches than this cannot be seen in MAX_CONTEXT_LINES lines anyway.
+# More branches than this cannot be seen in _MAX_CONTEXT_LINES lines anyway.
 _MAX_CONTEXT_MISMATCHES = 100
 
 
