@@ -14,7 +14,7 @@ from mcptest.core.text import CI_VARIABLES
 from mcptest.formats.cases import EXTENSIONS
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import KEYS
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 from tools.generate_docs import PAGES
 

@@ -12,8 +12,8 @@ from mcptest.cli.options import render_help
 from mcptest.compliance.check import Check
 from mcptest.compliance.checks import CHECKS
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.matcher import DIRECTIVES, Directive, Matcher, Registry
 from mcptest.matching.matchers import NAMES_BY_MODULE
+from mcptest.matching.registry import DIRECTIVES, Directive, Matcher, Registry
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.registry import REPORTERS
 from mcptest.rules.references import reference_for

@@ -21,7 +21,7 @@ from mcptest.engine.loading import Plan
 from mcptest.engine.run import RunOptions, run_plan
 from mcptest.engine.server import Launcher
 from mcptest.formats.conductor import load_conductor
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.reporters.json import JsonReporter
 from mcptest.transport.process.child import Guardian
 from mcptest.transport.process.signals import Interrupts

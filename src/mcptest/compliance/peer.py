@@ -22,9 +22,15 @@ from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, Noise, TransportFault, encode_line, read_message
 from mcptest.protocol.http_messages import AnswerReader, message_headers, param_headers
 from mcptest.protocol.lists import ListPages
-from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
+from mcptest.protocol.revisions import (
+    META_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_SERVER_INFO,
+    REVISIONS,
+    VERSION_KEY,
+)
 from mcptest.rules.registry import RULES
-from mcptest.rules.rule import META_CAPABILITIES, META_SERVER_INFO, Facts
+from mcptest.rules.rule import Facts
 from mcptest.rules.scorer import Scorer
 from mcptest.transport.http.probe import HttpReply
 from mcptest.transport.process.stopping import describe_end
@@ -297,7 +303,7 @@ class Peer:
         return {
             VERSION_KEY: self.version,
             META_CAPABILITIES: self.client_capabilities,
-            "io.modelcontextprotocol/clientInfo": self.client_info,
+            META_CLIENT_INFO: self.client_info,
         }
 
     def has(self, capability: str, flag: str = "") -> bool:

@@ -336,6 +336,8 @@ def quote(text: str) -> str:
     return f'"{excerpt(text, _MAX_QUOTED_CHARS)}"'
 
 
+# JSON Schemas of the frames
+
 _TYPES: dict[type, str] = {
     str: "string",
     int: "integer",

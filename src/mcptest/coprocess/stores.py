@@ -66,7 +66,7 @@ class Cassette:
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
-        self._recorder: CassetteRecorder | None = None
+        self._recorder: _CassetteRecorder | None = None
         self._player: CassettePlayer | None = None
         # Why recordings were not put in their place.
         self.warnings: list[str] = []
@@ -83,12 +83,12 @@ class Cassette:
 
     def set_mode(self, mode: str, path: str) -> None:
         """Record to a cassette, replay one, or neither. If that fails, the mode stays."""
-        recorder: CassetteRecorder | None = None
+        recorder: _CassetteRecorder | None = None
         player: CassettePlayer | None = None
         try:
             if mode == "record":
                 command = self._upstream.redact(self._upstream.spec.command)
-                recorder = CassetteRecorder(path, command)
+                recorder = _CassetteRecorder(path, command)
             elif mode == "replay":
                 # What is being recorded is not in its place yet.
                 current = self._recorder
@@ -134,7 +134,7 @@ class Cassette:
         self._record(self._recorder, RecordedCall(method=method, params=params, result=result))
         return result
 
-    def _record(self, recorder: CassetteRecorder, call: RecordedCall) -> None:
+    def _record(self, recorder: _CassetteRecorder, call: RecordedCall) -> None:
         redact = self._upstream.redact
         # The handshake is always recorded: a replay may ask for it even if the recording did not.
         handshake = redact(self._upstream.handshake)
@@ -149,7 +149,7 @@ class Cassette:
             raise RefusedError(INTERNAL_ERROR, message) from None
 
 
-class CassetteRecorder:
+class _CassetteRecorder:
     """Writes a cassette to `part`: the file itself, or one beside it if there is a cassette.
 
     So a recording that fails does not destroy an older one. OSError if the file cannot be
@@ -382,7 +382,6 @@ def canonical_json(value: object) -> str:
 # The cache: results of tool calls, kept on disk for the next run, one file for each call.
 #
 # `read_write` reads and stores, `read_only` never stores, `refresh` always calls and stores.
-
 
 _FOLDER = os.path.join(".mcptest", "cache")
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LAST_PATIENCE_S", "BadTargetError", "Target", "UploadError", "Uploads", "read_target"]
 
-PATIENCE_S = 10.0
+_PATIENCE_S = 10.0
 # An SDK waits ten seconds until we end; a server that ignores the end of its input takes four.
 LAST_PATIENCE_S = 3.0
 
@@ -54,7 +54,7 @@ class Uploads:
         self.is_enabled = False
         self.target: Target | None = None
         self._queue: list[bytes] = []
-        self._unsent = Unsent()
+        self._unsent = _Unsent()
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -63,12 +63,12 @@ class Uploads:
         if self.is_enabled:
             self._queue.append(encode_line(record))
 
-    def flush(self, patience_s: float = PATIENCE_S) -> int:
+    def flush(self, patience_s: float = _PATIENCE_S) -> int:
         """Deliver everything and return the number of records. UploadError leaves them queued."""
         if self._queue:
             assert self.target is not None, "nothing is queued before a target is set"
             deadline = time.monotonic() + patience_s
-            deliver(self.target, b"".join(self._queue), deadline, self._post)
+            _deliver(self.target, b"".join(self._queue), deadline, self._post)
         count, self._queue = len(self._queue), []
         return count
 
@@ -94,7 +94,7 @@ class Uploads:
         return ""
 
 
-class Unsent:
+class _Unsent:
     """The file for undelivered records. `problem` says why it could not be written."""
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class Unsent:
                 os.rmdir(folder)
 
 
-def deliver(target: Target, text: bytes, deadline: float, post: Post) -> None:
+def _deliver(target: Target, text: bytes, deadline: float, post: Post) -> None:
     """Append to the file, or post to the URL; UploadError if that fails."""
     place = visible(target.text)
     if target.address:

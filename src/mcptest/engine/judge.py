@@ -31,8 +31,8 @@ from mcptest.matching.compare import (
     without_negations,
 )
 from mcptest.matching.json_values import pull
-from mcptest.matching.matcher import Miss
 from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import Miss
 from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.transport.process.signals import CpuLimit
 

@@ -33,7 +33,7 @@ from mcptest.engine.test_files import (
 )
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import default_startup_s, load_config
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.transport.process.signals import CpuLimit
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mcptest.core.results import SnapshotMode
     from mcptest.engine.snapshots import Book, Snapshots
     from mcptest.formats.suite.variables import GivenVariables
-    from mcptest.matching.matcher import Matcher, Registry
+    from mcptest.matching.registry import Matcher, Registry
     from mcptest.plugins.host import DeclaredPlugins, PluginManager
 
     Loader = Callable[

@@ -18,8 +18,8 @@ from mcptest.core.text import visible
 from mcptest.core.value_class import ABSENT, Record
 from mcptest.engine.judge import find_read_failure
 from mcptest.engine.pool import read_tools
-from mcptest.matching.matcher import BadSchemaError
 from mcptest.matching.matchers.objects import JSON_SCHEMA, declared_schema
+from mcptest.matching.registry import BadSchemaError
 from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.rules.schemas import can_surely_be_compiled, is_affordable, is_plainly_valid
 

@@ -23,6 +23,7 @@ from mcptest.engine.connection import Connection, Waiting
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.revisions import (
+    META_SERVER_INFO,
     NEWEST_STATELESS,
     choose_stateless,
     discovery_fault,
@@ -542,8 +543,6 @@ class Reply(Record):
 # Opening a session: with a handshake, unless a stateless revision is demanded. If a server
 # rejects the handshake, a fresh process is asked whether it is stateless.
 
-_INFO_KEY = "io.modelcontextprotocol/serverInfo"
-
 
 def _await_ready(server: Server, deadline: float) -> None:
     """Wait until the server accepts messages."""
@@ -675,7 +674,7 @@ def _discover(server: Server, deadline: float, *, is_last_try: bool = False) -> 
         learn_tools(server, deadline)
     # In the form of an answer to initialize.
     meta = result.get("_meta")
-    info = meta.get(_INFO_KEY) if isinstance(meta, dict) else None
+    info = meta.get(META_SERVER_INFO) if isinstance(meta, dict) else None
     return {"protocolVersion": session.revision.version, "serverInfo": info or {}} | result
 
 

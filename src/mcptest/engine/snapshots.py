@@ -19,7 +19,7 @@ from mcptest.core.text import ci_variable, excerpt, visible
 from mcptest.core.value_class import ABSENT, Record
 from mcptest.engine.test_files import read_text, resolve_inside
 from mcptest.matching.compare import is_met, is_same
-from mcptest.matching.matcher import ParameterError
+from mcptest.matching.registry import ParameterError
 from mcptest.transport import files
 from mcptest.transport.files import replace_file
 

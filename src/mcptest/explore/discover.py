@@ -19,8 +19,8 @@ from mcptest.explore.error_answers import find_breakage, is_error_answer
 from mcptest.explore.safe_tools import made_up_arguments, reason_not_to_call
 from mcptest.formats.yaml.writer import Commented, render_yaml
 from mcptest.matching.json_values import json_type
-from mcptest.matching.matcher import DIRECTIVES
 from mcptest.matching.patterns import PREFIX
+from mcptest.matching.registry import DIRECTIVES
 from mcptest.protocol.lists import feature_name
 
 TYPE_CHECKING = False

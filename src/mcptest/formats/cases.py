@@ -40,8 +40,8 @@ from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.matching.compare import Group, source_of
 from mcptest.matching.compiler import Compiler
-from mcptest.matching.matcher import CheckFlags, ParameterError
 from mcptest.matching.patterns import PREFIX, Pattern
+from mcptest.matching.registry import CheckFlags, ParameterError
 from mcptest.matching.tags import TAG_NAMES, TAGS, bound_name, has_blanks, make_value, read_tag
 from mcptest.protocol.dialogue import Bind, Dialogue, Hook, Ref, Turn
 from mcptest.protocol.jsonrpc import describe_id, id_key
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.plan import ServerSpec
     from mcptest.formats.yaml.stream import Stream, StreamDocument
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
 
     Steps = tuple[str | int, ...]
     # While entered, computing too long raises PatternTimeoutError.
@@ -125,7 +125,7 @@ def load_cases(
     """
     stream = read_stream(text, file, tags=TAG_NAMES, may_repeat=is_turn)
     compiler = Compiler(registry, read_beside)
-    turns = TurnReader(compiler, bounded or nullcontext(), for_mock=for_mock)
+    turns = _TurnReader(compiler, bounded or nullcontext(), for_mock=for_mock)
     loader = _Loader(stream, compiler, environment, turns)
     suite = loader.suite()
     return suite, check_diagnostics(stream, loader.diagnostics)
@@ -139,7 +139,7 @@ class _Loader:
         stream: Stream,
         compiler: Compiler,
         environment: Mapping[str, str],
-        turns: TurnReader,
+        turns: _TurnReader,
     ) -> None:
         self._stream = stream
         self._environment = environment
@@ -300,7 +300,7 @@ def is_ours(key: str) -> bool:
     return key.startswith("in")
 
 
-class TurnReader:
+class _TurnReader:
     """Reads the turns of all cases in order; `bound` are the names bound so far."""
 
     def __init__(self, compiler: Compiler, bounded: Bounded, *, for_mock: bool) -> None:
@@ -349,7 +349,7 @@ class TurnReader:
     def _draft(self, fields: Fields, key: str, value: object, *, has_patterns: bool) -> Draft:
         compiler = self._compiler if has_patterns and not is_ours(key) else None
         is_sent = is_ours(key) != self._for_mock
-        draft = MessageReader(fields, compiler, self._bounded, is_sent=is_sent).read(key, value)
+        draft = _MessageReader(fields, compiler, self._bounded, is_sent=is_sent).read(key, value)
         self._bound.update(dict.fromkeys(bind.name for bind in draft.binds))
         for name, steps in draft.refs:
             if name in self._bound:
@@ -522,7 +522,7 @@ class Draft(Record):
     flags: dict[str, Any]
 
 
-class MessageReader:
+class _MessageReader:
     """Reads the messages of one case.
 
     Without a compiler, `match:` has no meaning. With `is_sent`, the messages are to be sent, and

@@ -53,7 +53,6 @@ __all__ = [
     "ChoiceError",
     "ClientConfig",
     "ClientServer",
-    "ClientValues",
     "parse_env_file",
     "parts_of_secret",
 ]
@@ -200,7 +199,7 @@ class ClientConfig:
         `read_file` returns the text of a file by its absolute path, or raises a ValueError.
         """
         fields = self._list()[name]
-        values = ClientValues(environment, self.folder, self._inputs())
+        values = _ClientValues(environment, self.folder, self._inputs())
         if self.kind in _CLIENTS:
             spec = _read_entry(name, fields, self.kind, values, read_file)
         else:
@@ -416,7 +415,7 @@ def _cut_after_brace(text: str) -> str:
     return text[: text.rfind("}") + 1]
 
 
-class ClientValues:
+class _ClientValues:
     """Values in which variables are replaced; collects secrets, and variables without a value."""
 
     def __init__(
@@ -554,7 +553,7 @@ class ClientValues:
 
 
 def _read_entry(
-    name: str, fields: Fields, kind: str, values: ClientValues, read_file: Callable[[str], str]
+    name: str, fields: Fields, kind: str, values: _ClientValues, read_file: Callable[[str], str]
 ) -> ServerSpec:
     format = _CLIENTS[kind]
     _warn_of_unknown(fields, format.used, format.ignored)
@@ -618,7 +617,7 @@ _REPORTED = "not given"
 
 
 def _read_command(
-    name: str, fields: Fields, values: ClientValues, read_file: Callable[[str], str]
+    name: str, fields: Fields, values: _ClientValues, read_file: Callable[[str], str]
 ) -> ServerSpec:
     if "command" not in fields.mapping:
         either = "" if "type" in fields.mapping else f' or "{_URLS[0]}"'
@@ -648,7 +647,7 @@ _ENV_LINE = rf"(?s)(?:export\s+)?({_NAME})\s*=\s*(.*)"
 
 
 def _read_env_file(
-    fields: Fields, values: ClientValues, read_file: Callable[[str], str]
+    fields: Fields, values: _ClientValues, read_file: Callable[[str], str]
 ) -> dict[str, str]:
     """Return the variables of a file with a line NAME=value for each; all values are secrets."""
     name = values.fill(fields, "envFile", fields.non_empty_text("envFile"))
@@ -698,6 +697,8 @@ def parse_env_file(text: str) -> tuple[dict[str, str], list[int]]:
     return found, mistakes
 
 
+# Servers in the registry: `server.json`
+
 _TOP = (
     *("$schema", "_meta", "description", "icons", "repository", "status", "title", "version"),
     "websiteUrl",
@@ -718,7 +719,7 @@ _RUNTIMES = {"npm": "npx", "pypi": "uvx", "oci": "docker", "nuget": "dnx"}
 _BRACES = r"\{([^{}]+)\}"
 
 
-def _read_registered(top: Fields, fields: Fields, values: ClientValues) -> ServerSpec:
+def _read_registered(top: Fields, fields: Fields, values: _ClientValues) -> ServerSpec:
     """Return the server of a package or a remote."""
     _warn_of_unknown(top, ("name", "packages", "remotes"), _TOP)
     top.require(("name",), "a server.json")
@@ -784,7 +785,7 @@ def _runtime_words(program: str, given: list[str], env: dict[str, str]) -> list[
 
 
 def _read_arguments(
-    fields: Fields, key: str, values: ClientValues, known: dict[str, str]
+    fields: Fields, key: str, values: _ClientValues, known: dict[str, str]
 ) -> list[str]:
     words: list[str] = []
     for _, entry in fields.mappings_at(key, "an argument"):
@@ -801,7 +802,7 @@ def _read_arguments(
     return words
 
 
-def _read_remote(fields: Fields, values: ClientValues, known: dict[str, str]) -> HttpSpec:
+def _read_remote(fields: Fields, values: _ClientValues, known: dict[str, str]) -> HttpSpec:
     _warn_of_unknown(fields, _REMOTE, ("supportedProtocolVersions",))
     fields.require(("type", "url"), "a remote")
     transport = fields.choice("type", ("streamable-http", "sse"), "auto")
@@ -830,7 +831,7 @@ def _read_remote(fields: Fields, values: ClientValues, known: dict[str, str]) ->
 
 def _read_input(
     fields: Fields,
-    values: ClientValues,
+    values: _ClientValues,
     variables: tuple[str, ...],
     known: dict[str, str],
     *,
@@ -869,7 +870,7 @@ def _read_input(
 
 
 def _fill_braces(
-    fields: Fields, key: str, values: ClientValues, known: dict[str, str], *, is_secret: bool
+    fields: Fields, key: str, values: _ClientValues, known: dict[str, str], *, is_secret: bool
 ) -> str:
     """Return a text in which `{name}` is replaced: by a variable of the file, or an input."""
     inner = fields.mapping_at("variables") if "variables" in fields.mapping else None

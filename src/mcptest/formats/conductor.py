@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
     from mcptest.formats.each import Row, RowReader
     from mcptest.formats.yaml import Document
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
 
     Message = dict[str, object]
     ReadBeside = Callable[[str], str] | None
@@ -124,7 +124,7 @@ FILE_KEYS = Keys(
 
 # `expect` of a test
 
-STDERR_EMPTY = "toBeEmpty"
+_STDERR_EMPTY = "toBeEmpty"
 
 PERFORMANCE_KEYS = Keys(
     {
@@ -144,8 +144,8 @@ EXPECT_KEYS = Keys(
         ),
         "stderr": Key(
             "stderr",
-            f"What was written to stderr meanwhile: {STDERR_EMPTY}, a string or a pattern.",
-            STDERR_EMPTY,
+            f"What was written to stderr meanwhile: {_STDERR_EMPTY}, a string or a pattern.",
+            _STDERR_EMPTY,
             "match:ready",
         ),
         "exitCode": Key(
@@ -255,7 +255,7 @@ def load_conductor(
     `read_beside` returns the text of a file that the test file names.
     """
     document = read_document(text, file)
-    reader = CapturingReader if has_captures(document.value) else StepReader
+    reader = _CapturingReader if has_captures(document.value) else StepReader
     suite = _Loader(document, environment, steps := reader(registry, read_beside)).suite()
     return suite, check_diagnostics(document, steps.diagnostics)
 
@@ -279,7 +279,7 @@ class _Loader:
         self._steps = steps
         # Of tests with `each`.
         self._rows: RowReader | None = None
-        self._row_steps: CapturingReader | None = None
+        self._row_steps: _CapturingReader | None = None
         self.diagnostics: list[PathDiagnostic] = steps.diagnostics
 
     def suite(self) -> Suite:
@@ -381,9 +381,9 @@ class _Loader:
     def _check_keys(self, fields: Fields) -> None:
         """Report keys of a test that are unknown, in the wrong place or missing."""
         test = fields.mapping
-        misplaced = misplaced_keys(test)
+        misplaced = _misplaced_keys(test)
         if not test.keys() <= TEST_KEYS.keys():
-            refuse_misplaced(fields)
+            _refuse_misplaced(fields)
             fields.refuse_unknown(TEST_KEYS, "a test", accepted=(*SLIPPED_KEYS, *misplaced))
         has_slipped = any(key in test for key in SLIPPED_KEYS) or misplaced
         fields.require(("it",) if has_slipped else ("it", "expect"), "a test")
@@ -405,9 +405,9 @@ class StepReader:
         self._expect = ExpectReader(self._compiler)
         self.diagnostics: list[PathDiagnostic] = self._compiler.diagnostics
 
-    def for_rows(self) -> CapturingReader:
+    def for_rows(self) -> _CapturingReader:
         """Return the reader for tests with `each`, in which ${…} has a meaning."""
-        return CapturingReader(self._registry, self.read_beside)
+        return _CapturingReader(self._registry, self.read_beside)
 
     def read(self, fields: Fields, id: str) -> Step | None:
         """Return the step of a test, None if it has mistakes; `id` is for the short forms."""
@@ -444,7 +444,7 @@ _COMPARED_KEYS = ("expect", *SLIPPED_KEYS)
 _SAMPLE = "1"
 
 
-class CapturingReader(StepReader):
+class _CapturingReader(StepReader):
     """Reads the steps of such a file; in a file without `capture`, ${…} has no meaning."""
 
     def __init__(self, registry: Registry, read_beside: ReadBeside) -> None:
@@ -453,7 +453,7 @@ class CapturingReader(StepReader):
         # The names of the columns while a test with `each` is read.
         self.columns: Collection[str] = ()
 
-    def for_rows(self) -> CapturingReader:
+    def for_rows(self) -> _CapturingReader:
         return self
 
     def read(self, fields: Fields, id: str) -> Step | None:
@@ -565,15 +565,15 @@ def _fill(
 # Expectations
 
 
-def misplaced_keys(test: Message) -> tuple[str, ...]:
+def _misplaced_keys(test: Message) -> tuple[str, ...]:
     """Return the keys of `expect` that are beside it, where they are not read."""
     return tuple(key for key in _NEVER_SLIPPED if test.get(key) is not None)
 
 
-def refuse_misplaced(fields: Fields) -> None:
+def _refuse_misplaced(fields: Fields) -> None:
     """Report every key that is beside `expect` and belongs under it."""
     inner = fields.mapping.get("expect")
-    for key in misplaced_keys(fields.mapping):
+    for key in _misplaced_keys(fields.mapping):
         if isinstance(inner, dict) and key in inner:
             fields.report(key, "F003", *_twice(key))
         else:
@@ -633,7 +633,7 @@ class ExpectReader:
                 holders[key] = fields
         if any(holder.mapping[key] is not None for key, holder in holders.items()):
             return holders
-        if misplaced_keys(test):
+        if _misplaced_keys(test):
             # A key in the wrong place has been reported already.
             return {}
         if holders or inner or test.get("expect", ABSENT) is None:
@@ -698,10 +698,10 @@ class ExpectReader:
             message = f'"stderr" must be toBeEmpty, a text or a pattern and is {kind_of(value)}'
             fields.report("stderr", "F008", message, on_key=False)
             return ABSENT
-        if value == STDERR_EMPTY:
+        if value == _STDERR_EMPTY:
             return ""
-        if closest(value, [STDERR_EMPTY]):
-            message = f'"{value}" is not a value for stderr; did you mean "{STDERR_EMPTY}"?'
+        if closest(value, [_STDERR_EMPTY]):
+            message = f'"{value}" is not a value for stderr; did you mean "{_STDERR_EMPTY}"?'
             fields.report("stderr", "F012", message, on_key=False)
         return self._compiler.compile_at(value.strip(), (*fields.steps, "stderr"))
 

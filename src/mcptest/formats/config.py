@@ -76,7 +76,6 @@ __all__ = [
     "SHELLS",
     "STRICT",
     "SUBPROCESS_MATCHERS",
-    "TRANSPORTS",
     "camel_case",
     "default_startup_s",
     "fill_argument_secrets",
@@ -161,7 +160,7 @@ SETTINGS = Keys(
 )
 ELICITATION_ACTIONS = ("accept", "decline", "cancel")
 
-TRANSPORTS = ("auto", "streamable-http", "sse")
+_TRANSPORTS = ("auto", "streamable-http", "sse")
 GRANT_KEYS = Keys(
     {
         "client_id": Key(STRING, "The client id."),
@@ -215,7 +214,7 @@ HTTP_KEYS = Keys(
         "auth": Key("auth", "How to authenticate to the server."),
         "ca_file": Key(STRING, "Additional CA certificates to trust (a PEM file)."),
         "insecure_tls": Key(FLAG, "true: the server's certificate is not checked.", is_filled=True),
-        "transport": Key(one_of(TRANSPORTS), "Which HTTP transport to use.", is_filled=True),
+        "transport": Key(one_of(_TRANSPORTS), "Which HTTP transport to use.", is_filled=True),
     }
 )
 
@@ -661,7 +660,7 @@ def read_http(fields: Fields, spell: Callable[[str], str], values: Values) -> Ht
         uses_login=uses_login,
         ca_file=fields.text(spell("ca_file")),
         insecure_tls=fields.flag(spell("insecure_tls"), False),
-        transport=fields.choice("transport", TRANSPORTS, "auto"),
+        transport=fields.choice("transport", _TRANSPORTS, "auto"),
     )
 
 

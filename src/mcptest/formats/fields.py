@@ -1,4 +1,4 @@
-"""The keys of a format: how they are declared, and how a mapping is read by them.
+"""`Fields` reads a mapping of a file by the keys that are declared for it.
 
 A loader declares the keys of each mapping it reads as `Keys`, next to the code that reads them:
 

@@ -120,36 +120,6 @@ HINT_KEYS = Keys(
         "file_root": Key("path_hint", "The folder that the server may read.", "data"),
     }
 )
-EXPECTED_KEYS = Keys(
-    {
-        "check": Key(
-            {
-                "type": "string",
-                "pattern": r"^[A-Z]+-\d+$",
-                "patternErrorMessage": "the id of a check, such as HTTP-02",
-            },
-            "The id of the check.",
-            "HTTP-02",
-            is_required=True,
-        ),
-        "server": Key(
-            NON_EMPTY,
-            "The server that is meant, by its name or as name@version (default: any).",
-            "shop@1.2.0",
-        ),
-        "revision": Key(one_of(REVISIONS), "The revision that is meant (default: any)."),
-        "reason": Key(NON_EMPTY, "Why the failure is accepted.", is_required=True),
-        "until": Key(
-            {
-                "type": "string",
-                "pattern": r"^\d{4}-\d{2}-\d{2}$",
-                "patternErrorMessage": "a day, such as 2027-01-01",
-            },
-            "The last day on which it is accepted.",
-            "2027-01-01",
-        ),
-    }
-)
 
 
 class Hints(Record):
@@ -258,6 +228,40 @@ def _read_secret(fields: Fields, key: str, environment: Mapping[str, str]) -> st
     return value
 
 
+# Expected failures
+
+EXPECTED_KEYS = Keys(
+    {
+        "check": Key(
+            {
+                "type": "string",
+                "pattern": r"^[A-Z]+-\d+$",
+                "patternErrorMessage": "the id of a check, such as HTTP-02",
+            },
+            "The id of the check.",
+            "HTTP-02",
+            is_required=True,
+        ),
+        "server": Key(
+            NON_EMPTY,
+            "The server that is meant, by its name or as name@version (default: any).",
+            "shop@1.2.0",
+        ),
+        "revision": Key(one_of(REVISIONS), "The revision that is meant (default: any)."),
+        "reason": Key(NON_EMPTY, "Why the failure is accepted.", is_required=True),
+        "until": Key(
+            {
+                "type": "string",
+                "pattern": r"^\d{4}-\d{2}-\d{2}$",
+                "patternErrorMessage": "a day, such as 2027-01-01",
+            },
+            "The last day on which it is accepted.",
+            "2027-01-01",
+        ),
+    }
+)
+
+
 class ExpectedFailure(Record):
     """A failure that is accepted, with the line that says so."""
 
@@ -324,6 +328,8 @@ def _read_expected(fields: Fields, known: Collection[str]) -> ExpectedFailure:
         until=until,
     )
 
+
+# The baseline of security findings
 
 _BASELINE_VERSION = 1
 

@@ -120,21 +120,21 @@ class Group(Record):
 _WITH_VALUE = (Partial, Each, Some, Extract, Not)
 
 
-def patterns_in(compiled: object) -> Iterator[Pattern]:
+def _patterns_in(compiled: object) -> Iterator[Pattern]:
     """Every pattern of a compiled expectation."""
     if isinstance(compiled, Pattern):
         yield compiled
     elif isinstance(compiled, Group):
         for check in compiled.checks:
-            yield from patterns_in(check)
-        yield from patterns_in(compiled.siblings)
+            yield from _patterns_in(check)
+        yield from _patterns_in(compiled.siblings)
     elif isinstance(compiled, (AllOf, AnyOf)):
-        yield from patterns_in(list(compiled.values))
+        yield from _patterns_in(list(compiled.values))
     elif isinstance(compiled, _WITH_VALUE):
-        yield from patterns_in(compiled.value)
+        yield from _patterns_in(compiled.value)
     elif isinstance(compiled, (dict, list)):
         for inner in compiled.values() if isinstance(compiled, dict) else compiled:
-            yield from patterns_in(inner)
+            yield from _patterns_in(inner)
 
 
 def map_patterns(compiled: object, change: Callable[[Pattern], Pattern]) -> Any:
@@ -232,7 +232,7 @@ def compare(
 
 def _is_remote(expected: object) -> bool:
     """True if another process is asked, which is done once for a verdict and never for a hint."""
-    return any(pattern.matcher.is_remote for pattern in patterns_in(expected))
+    return any(pattern.matcher.is_remote for pattern in _patterns_in(expected))
 
 
 def is_met(expected: object, actual: object, trail: Trail = None) -> bool:

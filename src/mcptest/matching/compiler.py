@@ -13,7 +13,6 @@ from mcptest.core.text import steps_of, trail_of
 from mcptest.core.value_class import Record
 from mcptest.matching.compare import AllOf, AnyOf, Each, Extract, Group, Partial, Some
 from mcptest.matching.json_values import parse_field_path
-from mcptest.matching.matcher import CheckFlags
 from mcptest.matching.patterns import (
     PREFIX,
     Pattern,
@@ -21,6 +20,7 @@ from mcptest.matching.patterns import (
     find_missing_prefix,
     parse_pattern,
 )
+from mcptest.matching.registry import CheckFlags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.text import Trail
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
 
 __all__ = ["Compiler", "Literal"]
 

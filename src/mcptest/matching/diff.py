@@ -74,12 +74,12 @@ class DiffLine(Record):
 
 # What is left of 80 columns beside the indentation of a report and the labels below.
 COLUMNS = 58
-MAX_MESSAGE_CHARS = 400
-MAX_CONTEXT_LINES = 60
-MAX_FOLDED_NAMES = 6
-MAX_CONTEXT_VALUE_CHARS = 100
-# More branches than this cannot be seen in MAX_CONTEXT_LINES lines anyway.
-MAX_CONTEXT_MISMATCHES = 100
+_MAX_MESSAGE_CHARS = 400
+_MAX_CONTEXT_LINES = 60
+_MAX_FOLDED_NAMES = 6
+_MAX_CONTEXT_VALUE_CHARS = 100
+# More branches than this cannot be seen in _MAX_CONTEXT_LINES lines anyway.
+_MAX_CONTEXT_MISMATCHES = 100
 
 
 def render_mismatch(mismatch: Mismatch, *, columns: int = COLUMNS) -> list[DiffLine]:
@@ -89,10 +89,10 @@ def render_mismatch(mismatch: Mismatch, *, columns: int = COLUMNS) -> list[DiffL
     wraps it would point at the wrong place, so words say where instead.
     """
     where = visible(mismatch.path) or "(the whole answer)"
-    why = f": {excerpt(mismatch.message, MAX_MESSAGE_CHARS)}" if mismatch.message else ""
+    why = f": {excerpt(mismatch.message, _MAX_MESSAGE_CHARS)}" if mismatch.message else ""
     lines = [DiffLine(sign=" ", text=where + why), *_sides(mismatch, columns)]
     if mismatch.hint:
-        lines.append(_label_line(" ", "hint", excerpt(mismatch.hint, MAX_MESSAGE_CHARS)))
+        lines.append(_label_line(" ", "hint", excerpt(mismatch.hint, _MAX_MESSAGE_CHARS)))
     return lines
 
 
@@ -224,15 +224,15 @@ def context_diff(actual: object, mismatches: Sequence[Mismatch]) -> list[DiffLin
     Nothing when no mismatch lies inside the answer: its own lines say it all.
     """
     root = _Branch()
-    for mismatch in mismatches[:MAX_CONTEXT_MISMATCHES]:
+    for mismatch in mismatches[:_MAX_CONTEXT_MISMATCHES]:
         steps = parse_path(mismatch.path)
         if steps is not None and _is_inside(actual, steps, mismatch):
             root.at(steps).mismatches.append(mismatch)
     if not root.branches:
         return []
-    lines = list(islice(_show_branch("", actual, root, 0), MAX_CONTEXT_LINES + 1))
-    if len(lines) > MAX_CONTEXT_LINES:
-        lines[MAX_CONTEXT_LINES:] = [_line("…", 0, "… the rest of the answer is not shown")]
+    lines = list(islice(_show_branch("", actual, root, 0), _MAX_CONTEXT_LINES + 1))
+    if len(lines) > _MAX_CONTEXT_LINES:
+        lines[_MAX_CONTEXT_LINES:] = [_line("…", 0, "… the rest of the answer is not shown")]
     return lines
 
 
@@ -317,22 +317,22 @@ def _pair(mismatch: Mismatch) -> tuple[str, str]:
         )
         return pair.expected, pair.actual
     return (
-        "" if expected is ABSENT else _show_expected(mismatch, MAX_CONTEXT_VALUE_CHARS),
-        "" if actual is ABSENT else show_json(actual, MAX_CONTEXT_VALUE_CHARS),
+        "" if expected is ABSENT else _show_expected(mismatch, _MAX_CONTEXT_VALUE_CHARS),
+        "" if actual is ABSENT else show_json(actual, _MAX_CONTEXT_VALUE_CHARS),
     )
 
 
 def _key(step: Step) -> str:
-    return f"{quote(shorten(step, MAX_CONTEXT_VALUE_CHARS))}: " if isinstance(step, str) else ""
+    return f"{quote(shorten(step, _MAX_CONTEXT_VALUE_CHARS))}: " if isinstance(step, str) else ""
 
 
 def _fold(steps: list[Step], noun: str, depth: int) -> DiffLine:
     """What is not shown because it is equal, or not asked for; keys by name."""
     text = f"… {plural(len(steps), f'more {noun}')}"
     if noun == "key":
-        names = ", ".join(str(step) for step in steps[:MAX_FOLDED_NAMES])
-        text += f": {excerpt(names, MAX_CONTEXT_VALUE_CHARS)}"
-        text += ", …" if len(steps) > MAX_FOLDED_NAMES else ""
+        names = ", ".join(str(step) for step in steps[:_MAX_FOLDED_NAMES])
+        text += f": {excerpt(names, _MAX_CONTEXT_VALUE_CHARS)}"
+        text += ", …" if len(steps) > _MAX_FOLDED_NAMES else ""
     return _line("…", depth, text)
 
 
@@ -342,18 +342,18 @@ def _line(sign: Sign, depth: int, text: str) -> DiffLine:
 
 
 # A string longer than this is cut to a window around the difference.
-MAX_TEXT_CHARS = 300
-WINDOW_CHARS = 120
+_MAX_WHOLE_TEXT_CHARS = 300
+_WINDOW_CHARS = 120
 # In a tree there is little room, and the counts are shown above it.
-TERSE_CHARS = 48
+_TERSE_CHARS = 48
 
 # Beyond this many lines only a window around the first difference is compared.
-MAX_COMPARED_LINES = 400
-WINDOW_LINES = 120
-MAX_SHOWN_LINES = 40
-MAX_BLOCK_LINES = 12
-CONTEXT_LINES = 2
-MAX_LINE_CHARS = 160
+_MAX_COMPARED_LINES = 400
+_WINDOW_LINES = 120
+_MAX_SHOWN_LINES = 40
+_MAX_BLOCK_LINES = 12
+_CONTEXT_LINES = 2
+_MAX_LINE_CHARS = 160
 
 
 class TextPair(Record):
@@ -380,13 +380,15 @@ def pair_texts(
     if place is None:
         at = common_prefix(expected, actual)
         place = at, at
-    window = TERSE_CHARS if is_terse else WINDOW_CHARS
-    is_short = max(len(expected), len(actual)) <= (TERSE_CHARS if is_terse else MAX_TEXT_CHARS)
+    window = _TERSE_CHARS if is_terse else _WINDOW_CHARS
+    is_short = max(len(expected), len(actual)) <= (
+        _TERSE_CHARS if is_terse else _MAX_WHOLE_TEXT_CHARS
+    )
     is_bare = is_described or is_pattern(expected)
     shown: list[str] = []
     for text, at in ((expected, place[0]), (actual, place[1])):
         start = 0 if is_short else max(0, at - window // 3)
-        end = MAX_TEXT_CHARS if is_short else start + window
+        end = _MAX_WHOLE_TEXT_CHARS if is_short else start + window
         write = visible if is_bare and not shown else quote
         lead = _count_left_out(start, "character", is_terse)
         lead += " " if lead else ""
@@ -409,9 +411,9 @@ def line_diff(expected: str, actual: str) -> list[DiffLine]:
     if expected.endswith("\n") != actual.endswith("\n"):
         (right if expected.endswith("\n") else left).append("(no newline at the end)")
     found = list(_diff_lines(left, right))
-    if len(found) > MAX_SHOWN_LINES:
-        rest = len(found) - MAX_SHOWN_LINES
-        found[MAX_SHOWN_LINES:] = [_aside(f"… {plural(rest, 'more line')}")]
+    if len(found) > _MAX_SHOWN_LINES:
+        rest = len(found) - _MAX_SHOWN_LINES
+        found[_MAX_SHOWN_LINES:] = [_aside(f"… {plural(rest, 'more line')}")]
     return found
 
 
@@ -426,16 +428,16 @@ def _diff_lines(left: list[str], right: list[str]) -> Iterator[DiffLine]:
     pairs = enumerate(zip(left, right, strict=False))
     shorter = min(len(left), len(right))
     start = next((number for number, (one, other) in pairs if one != other), shorter)
-    start = max(0, start - CONTEXT_LINES)
+    start = max(0, start - _CONTEXT_LINES)
     total = max(len(left), len(right))
-    if total > MAX_COMPARED_LINES:
-        left, right = left[start : start + WINDOW_LINES], right[start : start + WINDOW_LINES]
+    if total > _MAX_COMPARED_LINES:
+        left, right = left[start : start + _WINDOW_LINES], right[start : start + _WINDOW_LINES]
     else:
         left, right = left[start:], right[start:]
     if start:
         yield _aside(f"… {plural(start, 'equal line')}")
     done = 0
-    for group in difflib.SequenceMatcher(None, left, right).get_grouped_opcodes(CONTEXT_LINES):
+    for group in difflib.SequenceMatcher(None, left, right).get_grouped_opcodes(_CONTEXT_LINES):
         if group[0][1] > done:
             yield _aside(f"… {plural(group[0][1] - done, 'equal line')}")
         for tag, left_start, left_end, right_start, right_end in group:
@@ -447,21 +449,21 @@ def _diff_lines(left: list[str], right: list[str]) -> Iterator[DiffLine]:
         done = group[-1][2]
     if len(left) > done:
         yield _aside(f"… {plural(len(left) - done, 'equal line')}")
-    if total > MAX_COMPARED_LINES and total > start + WINDOW_LINES:
-        rest = total - start - WINDOW_LINES
+    if total > _MAX_COMPARED_LINES and total > start + _WINDOW_LINES:
+        rest = total - start - _WINDOW_LINES
         yield _aside(f"… {plural(rest, 'more line')} not compared")
 
 
 def _block(sign: Sign, lines: list[str], others: list[str]) -> Iterator[DiffLine]:
-    for number, line in enumerate(lines[:MAX_BLOCK_LINES]):
+    for number, line in enumerate(lines[:_MAX_BLOCK_LINES]):
         # A long line is cut so that the place where it differs stays in sight.
         at = common_prefix(line, others[number] if number < len(others) else line)
-        start = max(0, at - MAX_LINE_CHARS // 2) if at > MAX_LINE_CHARS * 3 // 4 else 0
-        end = start + MAX_LINE_CHARS
+        start = max(0, at - _MAX_LINE_CHARS // 2) if at > _MAX_LINE_CHARS * 3 // 4 else 0
+        end = start + _MAX_LINE_CHARS
         lead, tail = "… " if start else "", " …" if end < len(line) else ""
         yield DiffLine(sign=sign, text=f"{sign} {lead}{visible(line[start:end])}{tail}")
-    if len(lines) > MAX_BLOCK_LINES:
-        yield _aside(f"… {plural(len(lines) - MAX_BLOCK_LINES, 'more line')} ({sign})")
+    if len(lines) > _MAX_BLOCK_LINES:
+        yield _aside(f"… {plural(len(lines) - _MAX_BLOCK_LINES, 'more line')} ({sign})")
 
 
 def _aside(text: str) -> DiffLine:

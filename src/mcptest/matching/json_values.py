@@ -14,7 +14,7 @@ from mcptest.core.diagnostics import closest
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import EVERY, is_visible
 from mcptest.core.value_class import ABSENT
-from mcptest.matching.matcher import CannotHoldError, ParameterError
+from mcptest.matching.registry import CannotHoldError, ParameterError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,7 +156,6 @@ def is_long(left: str, right: str) -> bool:
 
 # Paths into values
 
-
 _KEY = r"""(?P<double>"(?:[^"\\]|\\.)*+")|'(?P<single>[^']*+)'"""
 _STEP = (
     rf"""\[(?P<index>\d{{1,9}}|\*)\]|\[(?:{_KEY})\]|{_KEY.replace("P<", "P<bare_")}"""
@@ -253,7 +252,6 @@ def _members(value: object) -> list[object] | None:
 
 
 # Exact numbers
-
 
 _NUMBER = r"\s*([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?\s*"
 
@@ -379,7 +377,6 @@ def _describe_reversed(low: str, high: str) -> str:
 
 
 # Near matches
-
 
 # Longer texts are not compared character by character.
 _MAX_CHARS = 20_000

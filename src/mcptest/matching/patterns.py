@@ -17,7 +17,7 @@ from mcptest.core.errors import PatternTimeoutError
 from mcptest.core.results import Mismatch
 from mcptest.core.text import describe_place, is_pattern, render_trail
 from mcptest.core.value_class import ABSENT, Record
-from mcptest.matching.matcher import Matcher, Miss, ParameterError, Registry
+from mcptest.matching.registry import Matcher, Miss, ParameterError, Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from mcptest.core.text import steps_of
 from mcptest.core.value_class import ABSENT
 from mcptest.matching.compare import AllOf, AnyOf, Group, Not, Partial
 from mcptest.matching.json_values import describe_none, is_equal, read_path, to_text, type_name
-from mcptest.matching.matcher import CannotHoldError, CheckFlags, Matcher, Miss, ParameterError
 from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, suggest_matcher
+from mcptest.matching.registry import CannotHoldError, CheckFlags, Matcher, Miss, ParameterError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.text import Trail
     from mcptest.matching.json_values import Steps
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
     from mcptest.matching.snapshots import SnapshotBook
 
 __all__ = ["EXAMPLES", "ROOTS", "SuiteMatchers", "parse_target"]

@@ -14,10 +14,10 @@ from mcptest.core.text import shorten
 from mcptest.core.value_class import ABSENT
 from mcptest.matching.compare import AllOf, AnyOf, Each, Group, Partial, Some, source_of
 from mcptest.matching.json_values import pull, type_name
-from mcptest.matching.matcher import BadExpressionError, Matcher, Miss, ParameterError
 from mcptest.matching.matchers.values import MATCHERS as VALUES
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.regex import Expression, compile_expression, sample_match
+from mcptest.matching.registry import BadExpressionError, Matcher, Miss, ParameterError
 from mcptest.protocol.dialogue import Ref
 from mcptest.protocol.revisions import DEFAULT_OFFER
 

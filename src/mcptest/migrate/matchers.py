@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing import TypeGuard
 
     from mcptest.core.plan import Leniency
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
 
     Matcher = dict[str, object]
     Schema = dict[str, object]

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     Delivery = tuple[float, bytes | None]
 
-__all__ = ["KINDS", "Faults", "deliver", "parse_faults", "plan_deliveries"]
+__all__ = ["Faults", "deliver", "parse_faults", "plan_deliveries"]
 
-KINDS = ("hang", "drop", "error", "slow", "malformed")
+_KINDS = ("hang", "drop", "error", "slow", "malformed")
 
-EVERY_METHOD = "*"
+_EVERY_METHOD = "*"
 
 
 class Faults(Record):
@@ -40,11 +40,11 @@ class Faults(Record):
 
     def kind(self, method: str) -> str:
         """hang, drop, error, malformed or slow:SECONDS; "" for a plain answer."""
-        return self.kinds.get(method, self.kinds.get(EVERY_METHOD, ""))
+        return self.kinds.get(method, self.kinds.get(_EVERY_METHOD, ""))
 
     def delay_s(self, method: str) -> float:
         kind, _, seconds = self.kind(method).partition(":")
-        latency_s = self.latencies_s.get(method, self.latencies_s.get(EVERY_METHOD, 0.0))
+        latency_s = self.latencies_s.get(method, self.latencies_s.get(_EVERY_METHOD, 0.0))
         return latency_s + (float(seconds) if kind == "slow" else 0.0)
 
 
@@ -53,13 +53,13 @@ def parse_faults(latencies: Iterable[str], faults: Iterable[str], methods: Seque
     latencies_s: dict[str, float] = {}
     for word in latencies:
         method, equals, text = word.rpartition("=")
-        name = _check_method("--latency", method if equals else EVERY_METHOD, methods, latencies_s)
+        name = _check_method("--latency", method if equals else _EVERY_METHOD, methods, latencies_s)
         latencies_s[name] = _parse_seconds("--latency", text)
     kinds: dict[str, str] = {}
     for word in faults:
         method, equals, text = word.rpartition("=")
         if not equals:
-            help = f"for example --fault tools/call=hang; there are {', '.join(KINDS)}"
+            help = f"for example --fault tools/call=hang; there are {', '.join(_KINDS)}"
             raise UsageError(f"--fault takes METHOD=KIND, not {visible(word)!r}", help)
         kinds[_check_method("--fault", method, methods, kinds)] = _parse_kind(text)
     return Faults(latencies_s=latencies_s, kinds=kinds)
@@ -68,7 +68,7 @@ def parse_faults(latencies: Iterable[str], faults: Iterable[str], methods: Seque
 def _check_method(
     option: str, method: str, methods: Sequence[str], given: Mapping[str, object]
 ) -> str:
-    if method != EVERY_METHOD and method not in methods:
+    if method != _EVERY_METHOD and method not in methods:
         question = suggest(method, methods)
         there = f"there are {', '.join(sorted(methods))}, and * for all"
         raise UsageError(f"{option}: nothing asks for {visible(method)!r}{question}", there)
@@ -79,10 +79,10 @@ def _check_method(
 
 def _parse_kind(text: str) -> str:
     kind, colon, rest = text.partition(":")
-    if kind not in KINDS:
-        question = suggest(kind, KINDS)
+    if kind not in _KINDS:
+        question = suggest(kind, _KINDS)
         raise UsageError(
-            f"there is no fault {visible(kind)!r}{question}", f"there are {', '.join(KINDS)}"
+            f"there is no fault {visible(kind)!r}{question}", f"there are {', '.join(_KINDS)}"
         )
     if (kind == "slow") != bool(colon):
         message = "takes a time: slow:500" if kind == "slow" else f"takes no {visible(rest)!r}"

@@ -21,14 +21,10 @@ from mcptest.core.text import show_json
 from mcptest.core.value_class import ABSENT, Record
 from mcptest.mock.session import (
     BEFORE_HANDSHAKE,
-    CLIENT_CAPABILITIES,
     LISTS,
-    LOG_LEVEL,
     NEEDED_CAPABILITIES,
     PROGRESS,
     REMOVED,
-    SERVER_INFO,
-    SUBSCRIPTION_ID,
     Round,
     Sent,
     Subscription,
@@ -53,6 +49,10 @@ from mcptest.protocol.jsonrpc import (
     result_response,
 )
 from mcptest.protocol.revisions import (
+    META_CAPABILITIES,
+    META_LOG_LEVEL,
+    META_SERVER_INFO,
+    META_SUBSCRIPTION,
     MISSING_CAPABILITY,
     NEWEST_STATELESS,
     REVISIONS,
@@ -117,8 +117,182 @@ __all__ = [
 ]
 
 
+def respond(
+    player: Player,
+    session: Session,
+    value: object,
+    limit: AbstractContextManager[object] | None = None,
+    key: IdKey | None = None,
+) -> list[Sent]:
+    """What to send in response to a JSON value.
+
+    `limit` bounds how long one message may be compared with patterns. `key` is that of a
+    subscription which the value may open (default: its id).
+    """
+    limit = limit or nullcontext()
+    if not isinstance(value, list):
+        return _respond_to_single(player, session, value, limit, key)
+    revision = REVISIONS.get(session.revision)
+    if revision is None or not revision.has_batches:
+        name = f"revision {session.revision}" if session.revision else "a session without revision"
+        return _refuse_message(session, None, INVALID_REQUEST, f"{name} has no batches", value)
+    if not value:
+        return _refuse_message(session, None, INVALID_REQUEST, "this batch is empty", value)
+    requested = {id_key(each["id"]) for each in value if message_kind(each) == "request"}
+    answers: list[Sent] = []
+    others: list[Sent] = []
+    for each in value:
+        for sent in _respond_to_single(player, session, each, limit):
+            id = sent.members.get("id")
+            is_own = sent.is_answer and (id is None or id_key(id) in requested)
+            (answers if is_own else others).append(sent)
+    if answers:
+        together = [each.message for each in answers]
+        others.append(Sent(message=together, parts=tuple(answers)))
+    return others
+
+
+def respond_to_noise(session: Session, item: Noise | Overlong) -> list[Sent]:
+    """The error for a line that is not JSON."""
+    quote = item.raw.decode("utf-8", "backslashreplace")
+    limit = getattr(item, "limit", 0)
+    reason = f"it is longer than {limit:,} bytes" if limit else item.reason  # type: ignore[union-attr]  # only an overlong line has a limit
+    sentence = f"this line is not a message: {reason}"
+    return _refuse_message(session, None, PARSE_ERROR, sentence, redact_line(quote))
+
+
+def _respond_to_single(
+    player: Player,
+    session: Session,
+    value: object,
+    limit: AbstractContextManager[object],
+    key: IdKey | None = None,
+) -> list[Sent]:
+    """Respond to one message; if a pattern takes too long, as if it had not come."""
+    before = session.copy()
+    try:
+        with limit:
+            return _dispatch(player, session, value, key)
+    except (PatternTimeoutError, CheckError) as error:
+        session.restore(before)
+        session.blame(value, None, (problem(str(error)),))
+        if not isinstance(value, dict) or message_kind(value) != "request":
+            return []
+        return [error_answer(value["id"], str(value["method"]), INTERNAL_ERROR, str(error))]
+
+
+def _dispatch(player: Player, session: Session, value: object, key: IdKey | None) -> list[Sent]:
+    kind = message_kind(value)
+    if not isinstance(value, dict) or kind == "malformed":
+        sentence = "a message is an object with a method, a result or an error"
+        return _refuse_message(session, None, INVALID_REQUEST, sentence, value)
+    found = list(find_violations(value))
+    if kind == "response":
+        if session.era == "stateless":
+            sentence = f"no answers are asked for in revision {session.revision}"
+            return _refuse_message(session, None, INVALID_REQUEST, sentence, value)
+        if "result" not in value and "error" not in value:
+            sentence = "a request needs a method"
+            return _refuse_message(session, value["id"], INVALID_REQUEST, sentence, value)
+        # An invalid id is found out because nothing was asked with it.
+        return player.response(session, value, [text for path, text in found if path != "id"])
+    if found:
+        return _refuse_message(session, value.get("id"), INVALID_REQUEST, found[0][1], value)
+    if kind == "notification":
+        if value["method"] == "notifications/cancelled":
+            session.unsubscribe(id_key(params_of(value).get("requestId")))
+        return player.notification(session, value)
+    return _respond_to_request(player, session, value, key)
+
+
+def _respond_to_request(
+    player: Player, session: Session, value: Message, key: IdKey | None
+) -> list[Sent]:
+    """Respond to a request; the first one shows whether the client makes a handshake."""
+    if session.era == "stateless" or (not session.era and has_envelope(value)):
+        return _respond_stateless(player, session, value, key)
+    if has_envelope(value):
+        sentence = "this session began with a handshake, and a stateless request has none"
+        return _refuse_message(session, value["id"], INVALID_REQUEST, sentence, value)
+    method = value["method"]
+    if method == "initialize" and player.revision in STATELESS_REVISIONS:
+        # Clients of both eras try this first, so it is not their mistake.
+        sentence = f"the contract is of revision {player.revision}, which has no handshake"
+        return [error_answer(value["id"], method, UNSUPPORTED_VERSION, sentence)]
+    if method == "initialize":
+        declared = params_of(value).get("capabilities")
+        session.declared = frozenset(declared if isinstance(declared, dict) else ())
+        session.era = "handshake"
+    elif session.declared is None and method not in BEFORE_HANDSHAKE:
+        sentence = f"{method} came before any handshake, and was answered anyway"
+        session.note("handshake", sentence)
+    return player.request(session, value)
+
+
+def _refuse_message(
+    session: Session, id: object, code: int, sentence: str, value: object
+) -> list[Sent]:
+    session.blame(value, None, (problem(sentence),))
+    # An answer can only repeat an id that is a string or a number.
+    id = id if isinstance(id, (str, int, float)) and not isinstance(id, bool) else None
+    return [error_answer(id, "", code, sentence)]
+
+
+# The errors of a stateless revision, and the envelope: what each request says about itself in
+# `params._meta`
+
+
+class Rejection(Record):
+    """An error that answers a request before it is looked up."""
+
+    code: int
+    sentence: str
+    data: dict[str, object] | None = None
+
+
+def rejection_answer(id: object, rejection: Rejection, method: str = "") -> Sent:
+    """The error answer to a request with this id."""
+    error: Message = {"code": rejection.code, "message": f"mcptest mock: {rejection.sentence}"}
+    if rejection.data is not None:
+        error["data"] = rejection.data
+    return Sent(message={"jsonrpc": "2.0", "id": id, "error": error}, method=method)
+
+
 # What the `_meta` of every request must have.
-_REQUIRED = (VERSION_KEY, CLIENT_CAPABILITIES)
+_REQUIRED = (VERSION_KEY, META_CAPABILITIES)
+
+
+def has_envelope(message: Message) -> bool:
+    """True if a message is meant to be of a stateless revision."""
+    return any(key in meta_of(message) for key in _REQUIRED)
+
+
+def check_envelope(message: Message) -> Rejection | None:
+    """What is missing in the `_meta` of a request, or has the wrong type."""
+    meta = meta_of(message)
+    missing = [key for key in _REQUIRED if key not in meta]
+    if missing:
+        sentence = f"params._meta must have {' and '.join(missing)}, as in every request"
+        return Rejection(code=INVALID_PARAMS, sentence=f"{sentence} of revision {NEWEST_STATELESS}")
+    if not isinstance(meta[VERSION_KEY], str):
+        return Rejection(code=INVALID_PARAMS, sentence=f"{VERSION_KEY} must be a string")
+    if not isinstance(meta[META_CAPABILITIES], dict):
+        return Rejection(code=INVALID_PARAMS, sentence=f"{META_CAPABILITIES} must be an object")
+    return None
+
+
+def unsupported_version(version: object) -> Rejection:
+    """The error that names the revisions a client may choose from."""
+    requested = version if isinstance(version, str) else ""
+    known = ", ".join(STATELESS_REVISIONS)
+    return Rejection(
+        code=UNSUPPORTED_VERSION,
+        sentence=f"revision {requested!r} is not spoken here without a handshake, {known} is",
+        data={"supported": list(STATELESS_REVISIONS), "requested": requested},
+    )
+
+
+# Requests of a stateless revision
 
 _LISTEN = "subscriptions/listen"
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -139,67 +313,15 @@ _NEVER_SENT = frozenset(
 _CACHEABLE = frozenset([*LISTS, "server/discover", "resources/read"])
 
 
-class Rejection(Record):
-    """An error that answers a request before it is looked up."""
-
-    code: int
-    sentence: str
-    data: dict[str, object] | None = None
-
-
-def rejection_answer(id: object, rejection: Rejection, method: str = "") -> Sent:
-    """The error answer to a request with this id."""
-    error: Message = {"code": rejection.code, "message": f"mcptest mock: {rejection.sentence}"}
-    if rejection.data is not None:
-        error["data"] = rejection.data
-    return Sent(message={"jsonrpc": "2.0", "id": id, "error": error}, method=method)
-
-
-# The envelope: what each request says about itself in `params._meta`
-
-
-def has_envelope(message: Message) -> bool:
-    """True if a message is meant to be of a stateless revision."""
-    return any(key in meta_of(message) for key in _REQUIRED)
-
-
-def check_envelope(message: Message) -> Rejection | None:
-    """What is missing in the `_meta` of a request, or has the wrong type."""
-    meta = meta_of(message)
-    missing = [key for key in _REQUIRED if key not in meta]
-    if missing:
-        sentence = f"params._meta must have {' and '.join(missing)}, as in every request"
-        return Rejection(code=INVALID_PARAMS, sentence=f"{sentence} of revision {NEWEST_STATELESS}")
-    if not isinstance(meta[VERSION_KEY], str):
-        return Rejection(code=INVALID_PARAMS, sentence=f"{VERSION_KEY} must be a string")
-    if not isinstance(meta[CLIENT_CAPABILITIES], dict):
-        return Rejection(code=INVALID_PARAMS, sentence=f"{CLIENT_CAPABILITIES} must be an object")
-    return None
-
-
-def unsupported_version(version: object) -> Rejection:
-    """The error that names the revisions a client may choose from."""
-    requested = version if isinstance(version, str) else ""
-    known = ", ".join(STATELESS_REVISIONS)
-    return Rejection(
-        code=UNSUPPORTED_VERSION,
-        sentence=f"revision {requested!r} is not spoken here without a handshake, {known} is",
-        data={"supported": list(STATELESS_REVISIONS), "requested": requested},
-    )
-
-
-# Requests
-
-
 def _respond_stateless(
     player: Player, session: Session, message: Message, key: IdKey | None = None
 ) -> list[Sent]:
     """Respond to a request; `key` is that of a subscription it may open (default: its id)."""
     rejection = _check_request(message)
     if rejection:
-        return [_reject(session, message, rejection)]
+        return [_reject_stateless(session, message, rejection)]
     meta = meta_of(message)
-    capabilities = meta[CLIENT_CAPABILITIES]
+    capabilities = meta[META_CAPABILITIES]
     session.declared = frozenset(capabilities if isinstance(capabilities, dict) else ())
     session.era, session.revision = "stateless", str(meta[VERSION_KEY])
     if message["method"] == _LISTEN:
@@ -208,7 +330,7 @@ def _respond_stateless(
     before = session.copy()
     round = _find_round(session, message)
     if isinstance(round, Rejection):
-        return [_reject(session, message, round)]
+        return [_reject_stateless(session, message, round)]
     if round is None:
         sent += player.request(session, message)
         return _Reply(player, session, message, message["id"]).finish(before, sent)
@@ -236,12 +358,14 @@ def _check_request(message: Message) -> Rejection | None:
         return unsupported_version(version)
     if method in REMOVED:
         return Rejection(code=METHOD_NOT_FOUND, sentence=f"revision {version} has no {method}")
-    if (level := meta_of(message).get(LOG_LEVEL)) is not None and level not in _LOG_LEVELS:
-        return Rejection(code=INVALID_PARAMS, sentence=f"{LOG_LEVEL} cannot be {show_json(level)}")
+    if (level := meta_of(message).get(META_LOG_LEVEL)) is not None and level not in _LOG_LEVELS:
+        return Rejection(
+            code=INVALID_PARAMS, sentence=f"{META_LOG_LEVEL} cannot be {show_json(level)}"
+        )
     return None
 
 
-def _reject(session: Session, message: Message, rejection: Rejection) -> Sent:
+def _reject_stateless(session: Session, message: Message, rejection: Rejection) -> Sent:
     if rejection.data is not None:
         # The client may choose another way: not a mistake.
         session.note(str(rejection.code), rejection.sentence)
@@ -290,7 +414,7 @@ class _Reply:
                 if rejection.code == INTERNAL_ERROR:
                     session.note("unplayable", rejection.sentence)
                     return [rejection_answer(message["id"], rejection, message["method"])]
-                return [_reject(session, message, rejection)]
+                return [_reject_stateless(session, message, rejection)]
             answer = _open_round(session, message, self._request_id, self._questions)
         own = [each for each in self.notifications if each.subscription is ABSENT]
         changes = [each for each in self.notifications if each.subscription is not ABSENT]
@@ -362,7 +486,7 @@ class _Reply:
 
 def _is_log_wanted(request: Message, log: Message) -> bool:
     """True if the request asks for log messages of this level; without one, for none."""
-    wanted, level = meta_of(request).get(LOG_LEVEL), params_of(log).get("level")
+    wanted, level = meta_of(request).get(META_LOG_LEVEL), params_of(log).get("level")
     if wanted not in _LOG_LEVELS:
         return False
     return level not in _LOG_LEVELS or _LOG_LEVELS.index(level) >= _LOG_LEVELS.index(wanted)
@@ -382,7 +506,7 @@ def _add_required(player: Player, sent: Sent, id: object) -> Sent:
         meta = result.get("_meta", {})
         if isinstance(meta, dict):
             info = {"name": name, "version": version}
-            result = result | {"_meta": {SERVER_INFO: info} | meta}
+            result = result | {"_meta": {META_SERVER_INFO: info} | meta}
         message = message | {"result": result}
     return sent.but(message=message | {"id": id})
 
@@ -464,10 +588,10 @@ def _subscribe(player: Player, session: Session, message: Message, key: IdKey) -
     """Open a subscription, acknowledge it, and play the case for it if there is one."""
     wanted = _wanted_changes(session, message, player.about[2])
     if isinstance(wanted, Rejection):
-        return [_reject(session, message, wanted)]
+        return [_reject_stateless(session, message, wanted)]
     session.unsubscribe(key)
     session.subscriptions.append(Subscription(key=key, id=message["id"], wanted=wanted))
-    params = {"notifications": wanted, "_meta": {SUBSCRIPTION_ID: message["id"]}}
+    params = {"notifications": wanted, "_meta": {META_SUBSCRIPTION: message["id"]}}
     acknowledgement = Sent(message=notification(_ACKNOWLEDGED, params), subscription=key)
     wishes = params_of(message)["notifications"]
     known = (*_LIST_CHANGES, _URIS)
@@ -490,7 +614,7 @@ def end_subscriptions(player: Player, session: Session) -> list[Sent]:
     ended, session.subscriptions = session.subscriptions, []
     answers = []
     for each in ended:
-        result = {"_meta": {SUBSCRIPTION_ID: each.id}}
+        result = {"_meta": {META_SUBSCRIPTION: each.id}}
         sent = Sent(message=result_response(each.id, result), method=_LISTEN)
         answers.append(_add_required(player, sent, each.id))
     return answers
@@ -536,124 +660,5 @@ def _notify_subscribers(session: Session, change: Message) -> Iterator[Sent]:
                 uri == other or uri.startswith(other.rstrip("/") + "/") for other in wanted
             )
         if wanted:
-            marked = {**params, "_meta": {**meta, SUBSCRIPTION_ID: each.id}}
+            marked = {**params, "_meta": {**meta, META_SUBSCRIPTION: each.id}}
             yield Sent(message=change | {"params": marked}, subscription=each.key)
-
-
-def respond(
-    player: Player,
-    session: Session,
-    value: object,
-    limit: AbstractContextManager[object] | None = None,
-    key: IdKey | None = None,
-) -> list[Sent]:
-    """What to send in response to a JSON value.
-
-    `limit` bounds how long one message may be compared with patterns. `key` is that of a
-    subscription which the value may open (default: its id).
-    """
-    limit = limit or nullcontext()
-    if not isinstance(value, list):
-        return _respond_to_single(player, session, value, limit, key)
-    revision = REVISIONS.get(session.revision)
-    if revision is None or not revision.has_batches:
-        name = f"revision {session.revision}" if session.revision else "a session without revision"
-        return _refuse(session, None, INVALID_REQUEST, f"{name} has no batches", value)
-    if not value:
-        return _refuse(session, None, INVALID_REQUEST, "this batch is empty", value)
-    requested = {id_key(each["id"]) for each in value if message_kind(each) == "request"}
-    answers: list[Sent] = []
-    others: list[Sent] = []
-    for each in value:
-        for sent in _respond_to_single(player, session, each, limit):
-            id = sent.members.get("id")
-            is_own = sent.is_answer and (id is None or id_key(id) in requested)
-            (answers if is_own else others).append(sent)
-    if answers:
-        together = [each.message for each in answers]
-        others.append(Sent(message=together, parts=tuple(answers)))
-    return others
-
-
-def respond_to_noise(session: Session, item: Noise | Overlong) -> list[Sent]:
-    """The error for a line that is not JSON."""
-    quote = item.raw.decode("utf-8", "backslashreplace")
-    limit = getattr(item, "limit", 0)
-    reason = f"it is longer than {limit:,} bytes" if limit else item.reason  # type: ignore[union-attr]  # only an overlong line has a limit
-    sentence = f"this line is not a message: {reason}"
-    return _refuse(session, None, PARSE_ERROR, sentence, redact_line(quote))
-
-
-def _respond_to_single(
-    player: Player,
-    session: Session,
-    value: object,
-    limit: AbstractContextManager[object],
-    key: IdKey | None = None,
-) -> list[Sent]:
-    """Respond to one message; if a pattern takes too long, as if it had not come."""
-    before = session.copy()
-    try:
-        with limit:
-            return _dispatch(player, session, value, key)
-    except (PatternTimeoutError, CheckError) as error:
-        session.restore(before)
-        session.blame(value, None, (problem(str(error)),))
-        if not isinstance(value, dict) or message_kind(value) != "request":
-            return []
-        return [error_answer(value["id"], str(value["method"]), INTERNAL_ERROR, str(error))]
-
-
-def _dispatch(player: Player, session: Session, value: object, key: IdKey | None) -> list[Sent]:
-    kind = message_kind(value)
-    if not isinstance(value, dict) or kind == "malformed":
-        sentence = "a message is an object with a method, a result or an error"
-        return _refuse(session, None, INVALID_REQUEST, sentence, value)
-    found = list(find_violations(value))
-    if kind == "response":
-        if session.era == "stateless":
-            sentence = f"no answers are asked for in revision {session.revision}"
-            return _refuse(session, None, INVALID_REQUEST, sentence, value)
-        if "result" not in value and "error" not in value:
-            sentence = "a request needs a method"
-            return _refuse(session, value["id"], INVALID_REQUEST, sentence, value)
-        # An invalid id is found out because nothing was asked with it.
-        return player.response(session, value, [text for path, text in found if path != "id"])
-    if found:
-        return _refuse(session, value.get("id"), INVALID_REQUEST, found[0][1], value)
-    if kind == "notification":
-        if value["method"] == "notifications/cancelled":
-            session.unsubscribe(id_key(params_of(value).get("requestId")))
-        return player.notification(session, value)
-    return _respond_to_request(player, session, value, key)
-
-
-def _respond_to_request(
-    player: Player, session: Session, value: Message, key: IdKey | None
-) -> list[Sent]:
-    """Respond to a request; the first one shows whether the client makes a handshake."""
-    if session.era == "stateless" or (not session.era and has_envelope(value)):
-        return _respond_stateless(player, session, value, key)
-    if has_envelope(value):
-        sentence = "this session began with a handshake, and a stateless request has none"
-        return _refuse(session, value["id"], INVALID_REQUEST, sentence, value)
-    method = value["method"]
-    if method == "initialize" and player.revision in STATELESS_REVISIONS:
-        # Clients of both eras try this first, so it is not their mistake.
-        sentence = f"the contract is of revision {player.revision}, which has no handshake"
-        return [error_answer(value["id"], method, UNSUPPORTED_VERSION, sentence)]
-    if method == "initialize":
-        declared = params_of(value).get("capabilities")
-        session.declared = frozenset(declared if isinstance(declared, dict) else ())
-        session.era = "handshake"
-    elif session.declared is None and method not in BEFORE_HANDSHAKE:
-        sentence = f"{method} came before any handshake, and was answered anyway"
-        session.note("handshake", sentence)
-    return player.request(session, value)
-
-
-def _refuse(session: Session, id: object, code: int, sentence: str, value: object) -> list[Sent]:
-    session.blame(value, None, (problem(sentence),))
-    # An answer can only repeat an id that is a string or a number.
-    id = id if isinstance(id, (str, int, float)) and not isinstance(id, bool) else None
-    return [error_answer(id, "", code, sentence)]

@@ -1,7 +1,7 @@
-"""The state of one client session, the errors a mock answers with, and the report at the end.
+"""What a mock knows about MCP, the state of one client session, error answers, and the report.
 
-Error answers and reports show values without secrets, as JSON, and not too long. What a mock knows
-about MCP itself comes first: what of a message is compared, and standard results.
+About MCP it knows what of a message is compared, and standard results. Error answers and reports
+show values without secrets, as JSON, and not too long.
 
 A `Session` is changed in place. Before a message is handled that may have to be abandoned half
 way (a pattern takes too long, a name is not bound) a copy is taken, and restored then. Copying
@@ -19,14 +19,18 @@ from mcptest.core.secrets import is_secret, names_secret
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import printable_json, shorten, show_json, visible
 from mcptest.core.value_class import ABSENT, Record
-from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS_REVISIONS
+from mcptest.protocol.revisions import (
+    DEFAULT_OFFER,
+    HANDSHAKE_REVISIONS,
+    META_SERVER_INFO,
+    STATELESS_REVISIONS,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal
 
-    from mcptest.core.results import Mismatch
     from mcptest.protocol.jsonrpc import IdKey
 
     Message = dict[str, Any]
@@ -37,18 +41,14 @@ if TYPE_CHECKING:
 __all__ = [
     "ALWAYS_ALLOWED",
     "BEFORE_HANDSHAKE",
-    "CLIENT_CAPABILITIES",
     "COMPARED_IN_PART",
     "HIDDEN",
     "INITIALIZED",
     "LISTS",
-    "LOG_LEVEL",
     "MAX_WRONG",
     "NEEDED_CAPABILITIES",
     "PROGRESS",
     "REMOVED",
-    "SERVER_INFO",
-    "SUBSCRIPTION_ID",
     "Asked",
     "CaseReport",
     "MockReport",
@@ -69,17 +69,10 @@ __all__ = [
     "join_reports",
     "problem",
     "redact_line",
-    "render_mismatch",
     "render_report",
     "render_summary",
 ]
 
-
-_PREFIX = "io.modelcontextprotocol/"
-CLIENT_CAPABILITIES = f"{_PREFIX}clientCapabilities"
-LOG_LEVEL = f"{_PREFIX}logLevel"
-SERVER_INFO = f"{_PREFIX}serverInfo"
-SUBSCRIPTION_ID = f"{_PREFIX}subscriptionId"
 
 INITIALIZED = "notifications/initialized"
 PROGRESS = "notifications/progress"
@@ -166,7 +159,7 @@ def discover_result(name: str, version: str, capabilities: Result) -> Result:
         "capabilities": capabilities,
         "ttlMs": 0,
         "cacheScope": "private",
-        "_meta": {SERVER_INFO: {"name": name, "version": version or __version__}},
+        "_meta": {META_SERVER_INFO: {"name": name, "version": version or __version__}},
     }
 
 
@@ -183,6 +176,8 @@ def empty_result(method: str) -> Result:
     """The smallest valid result of a request."""
     return dict(_EMPTY.get(method, {}))
 
+
+# The state of a session
 
 # Wrong calls kept for the report.
 MAX_WRONG = 200
@@ -355,7 +350,7 @@ class Session:
         if len(self.wrong) >= MAX_WRONG:
             self.more_wrong += 1
             return
-        differences = tuple(map(render_mismatch, mismatches))[:_MAX_MISMATCHES]
+        differences = tuple(map(_render_mismatch, mismatches))[:_MAX_MISMATCHES]
         request = _shorten_value(hide_secrets(request))
         self.wrong.append(Wrong(request=request, nearest=nearest, differences=differences))
 
@@ -370,6 +365,9 @@ class Session:
         """Record a wrong request; return the error that answers it."""
         self.blame(request, nearest, mismatches or (problem(sentence),))
         return error_answer(request["id"], request["method"], code, sentence, nearest, mismatches)
+
+
+# Error answers
 
 
 def problem(sentence: str, path: str = "") -> Mismatch:
@@ -403,7 +401,7 @@ def error_answer(
         if len(mismatches) > _MAX_IN_WORDS:
             words.append(f"and {len(mismatches) - _MAX_IN_WORDS} more")
         message += f": {'; '.join(words)}"
-    differences = [render_mismatch(each) for each in mismatches[:_MAX_MISMATCHES]]
+    differences = [_render_mismatch(each) for each in mismatches[:_MAX_MISMATCHES]]
     data = {"nearest": nearest, "differences": differences}
     error = {"code": code, "message": message, "data": data}
     return Sent(message={"jsonrpc": "2.0", "id": id, "error": error}, method=method)
@@ -472,7 +470,7 @@ def _is_secret(key: str, value: object) -> bool:
     return value is not ABSENT and is_secret(key, value)
 
 
-def render_mismatch(mismatch: Mismatch) -> dict[str, object]:
+def _render_mismatch(mismatch: Mismatch) -> dict[str, object]:
     """The members of a mismatch in reports and error answers; an absent value is null."""
     mismatch = hide_mismatch_secrets(mismatch)
     return {
@@ -495,11 +493,10 @@ def _shorten_value(value: object) -> object:
     return value if is_short else show_json(value, _MAX_VALUE_CHARS)
 
 
+# The report: which cases the client exercised, missed and called wrongly
+
 _MAX_SHOWN = 20
 _MAX_CHARS = 300
-
-
-# The report: which cases the client exercised, missed and called wrongly
 
 
 class CaseReport(Record):

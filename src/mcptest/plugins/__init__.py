@@ -6,7 +6,7 @@
 docs/plugins.md is the contract.
 """
 
-from mcptest.matching.matcher import Matcher, Miss, ParameterError
+from mcptest.matching.registry import Matcher, Miss, ParameterError
 from mcptest.plugins.host import (
     PROTOCOL_VERSION,
     HostError,

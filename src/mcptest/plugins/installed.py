@@ -20,7 +20,7 @@ from importlib.metadata import distributions
 from mcptest.core.errors import CheckError, McptestError, PatternTimeoutError, UsageError
 from mcptest.core.results import Fault
 from mcptest.core.text import visible
-from mcptest.matching.matcher import Matcher, Miss, ParameterError
+from mcptest.matching.registry import Matcher, Miss, ParameterError
 from mcptest.transport.process.signals import CpuLimit, OverdueError, WallLimit
 
 TYPE_CHECKING = False

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CANCELLED",
+    "EVENT_STREAM",
+    "HEADER_TOKEN",
+    "JSON",
     "NOT_SPOKEN",
     "Act",
     "Answer",
@@ -187,7 +190,7 @@ def render_event(data: bytes, id: str = "", event: str = "") -> bytes:
 CANCELLED = "notifications/cancelled"
 
 JSON = "application/json"
-EVENTS = "text/event-stream"
+EVENT_STREAM = "text/event-stream"
 
 # Headers that captures keep: those that rules need, and nothing that may be a credential.
 _KEPT_HEADERS = ("allow", "cache-control", "content-type", "retry-after", "x-accel-buffering")
@@ -306,7 +309,7 @@ class AnswerReader:
             if is_good:
                 hint = "mcptest asks for plain answers (Accept-Encoding: identity) and unpacks none"
                 return [self._fault("http_body", f"{self._answered_with()} {self._packed}", hint)]
-        self._mode = "events" if is_good and media_type(content_type) == EVENTS else "body"
+        self._mode = "events" if is_good and media_type(content_type) == EVENT_STREAM else "body"
         return []
 
     def feed(self, chunk: bytes) -> list[Item]:
@@ -344,7 +347,9 @@ class AnswerReader:
             return [self._make_refusal(raw)]
         if kind != JSON:
             shown = excerpt(kind, 60) or "no type at all"
-            message = f"{self._answered_with()} {shown}, neither {JSON} nor {EVENTS}: {_quote(raw)}"
+            message = (
+                f"{self._answered_with()} {shown}, neither {JSON} nor {EVENT_STREAM}: {_quote(raw)}"
+            )
             return [self._fault("content_type", message, _PAGE_HINT if b"<" in raw[:20] else "")]
         return self._take_body(raw, is_good=is_good)
 
@@ -472,8 +477,7 @@ def _quote(raw: bytes, size: int = 0) -> str:
 
 # Headers of a message
 
-
-VERSION_HEADER = "MCP-Protocol-Version"
+_VERSION_HEADER = "MCP-Protocol-Version"
 
 # The member of `params` that the header Mcp-Name repeats.
 # The methods of tasks are those of the extension.
@@ -489,7 +493,9 @@ _NAMED_BY = {
 # A value that needs no encoding: visible ASCII, with single spaces and tabs inside.
 _PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
 _ENCODED = re.compile(r"=\?base64\?.*\?=", re.DOTALL)
-_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+
+# The characters that the name of a header may have.
+HEADER_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 # The keyword by which an argument of a tool is repeated in a header, and the types it may be on.
 _ANNOTATION = "x-mcp-header"
@@ -510,14 +516,14 @@ def message_headers(message: object, negotiated: str) -> dict[str, str]:
         is_stateless = revision is not None and revision.is_stateless
         version = own_version(message) or (negotiated if is_stateless else "")
         if version:
-            headers = {VERSION_HEADER: encoded_value(version)}
+            headers = {_VERSION_HEADER: encoded_value(version)}
             if isinstance(method := message["method"], str):
                 headers["Mcp-Method"] = encoded_value(method)
                 name = jsonrpc.params_of(message).get(_NAMED_BY.get(method, ""))
                 if isinstance(name, str):
                     headers["Mcp-Name"] = encoded_value(name)
             return headers
-    return {VERSION_HEADER: negotiated} if revision and revision.has_version_header else {}
+    return {_VERSION_HEADER: negotiated} if revision and revision.has_version_header else {}
 
 
 def own_version(message: object) -> str:
@@ -553,7 +559,7 @@ def _find_mirrored(schema: object, arguments: Mapping[str, Any]) -> Iterator[tup
         if not isinstance(inner, dict) or key not in arguments:
             continue
         name = inner.get(_ANNOTATION)
-        if isinstance(name, str) and _TOKEN.fullmatch(name):
+        if isinstance(name, str) and HEADER_TOKEN.fullmatch(name):
             yield name, arguments[key]
         elif isinstance(arguments[key], dict):
             yield from _find_mirrored(inner, arguments[key])
@@ -571,7 +577,7 @@ def header_annotation_fault(schema: object) -> str:
         name, kind = annotated[_ANNOTATION], annotated.get("type", "string")
         kinds = kind if isinstance(kind, list) and kind else [kind]
         what = f"{_ANNOTATION} of {place}"
-        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+        if not isinstance(name, str) or not HEADER_TOKEN.fullmatch(name):
             return f"{what} is {excerpt(dump_json(name), 80)}, which is not the name of a header"
         if not is_property:
             return f"{what} is not reached through properties alone"
@@ -608,7 +614,6 @@ def media_type(content_type: str) -> str:
 
 
 # Refusals by status
-
 
 # How a server answers initialize if it has no Streamable HTTP at this URL.
 NOT_SPOKEN = (400, 404, 405)

@@ -143,8 +143,10 @@ def _quote(value: object) -> str:
     return excerpt(dump_json(value), _MAX_QUOTED_CHARS)
 
 
+# All features of one kind
+
 MAX_PAGES = 200
-MAX_FEATURES = 10_000
+_MAX_FEATURES = 10_000
 
 
 class Listing(Record):
@@ -189,7 +191,7 @@ def list_features(
     `left_s` says how much of the time for all requests, `limit_s`, is left; None is no limit.
     """
     pages = ListPages(
-        kind.method, kind.name, limit_s=limit_s, max_pages=MAX_PAGES, max_entries=MAX_FEATURES
+        kind.method, kind.name, limit_s=limit_s, max_pages=MAX_PAGES, max_entries=_MAX_FEATURES
     )
     answers: list[Message] = []
     features: list[Message] = []
@@ -212,7 +214,7 @@ def list_features(
         problem = f"{nameless} of the {kind.name} have no {kind.key}; they are left out"
     return Listing(
         kind=kind,
-        features=tuple(features[:MAX_FEATURES]),
+        features=tuple(features[:_MAX_FEATURES]),
         first_page_count=first_page_count,
         answers=tuple(answers),
         problem=problem,

@@ -64,7 +64,6 @@ __all__ = [
     "read_device_prompt",
     "read_login_server",
     "read_protected_resource",
-    "show",
 ]
 
 
@@ -127,20 +126,20 @@ def parse_endpoint(url: object, what: str, server: Address) -> Address:
     It must not be an address of this machine or its network unless the server is there, too.
     """
     if not isinstance(url, str) or not url:
-        raise OAuthError(f"{what} must be a URL and is {show(url)}")
+        raise OAuthError(f"{what} must be a URL and is {_show(url)}")
     try:
         address = parse_url(url)
     except BadUrlError as error:
         raise OAuthError(
-            f"{what} is {show(url)}, which is not the URL of a server: {error}"
+            f"{what} is {_show(url)}, which is not the URL of a server: {error}"
         ) from None
     if "#" in url:
-        raise OAuthError(f"{what} is {show(url)}, which has a fragment")
+        raise OAuthError(f"{what} is {_show(url)}, which has a fragment")
     if address.is_internal and not server.is_internal:
-        message = f"{what} is {show(url)}, which is in this network, and the server is not"
+        message = f"{what} is {_show(url)}, which is in this network, and the server is not"
         raise OAuthError(message, "a server elsewhere must not have requests sent to programs here")
     if address.scheme != "https" and not address.is_loopback:
-        message = f"{what} is {show(url)}, which does not begin with https://"
+        message = f"{what} is {_show(url)}, which does not begin with https://"
         raise OAuthError(message, "credentials and tokens are sent over https only")
     return address
 
@@ -156,7 +155,7 @@ def check_resource_metadata_url(url: str, server: Address) -> str:
     """The URL of the metadata that a challenge names; it must be the server's own."""
     what = "resource_metadata in the WWW-Authenticate header"
     if not same_origin(parse_endpoint(url, what, server), server):
-        message = f"{what} is {show(url)}, which is not at {server.origin}"
+        message = f"{what} is {_show(url)}, which is not at {server.origin}"
         raise OAuthError(message, "a server publishes its protected-resource metadata itself")
     return url
 
@@ -165,7 +164,7 @@ def list_server_metadata_urls(issuer: str, server: Address) -> list[str]:
     """Where an authorization server publishes its metadata, in the order of the specification."""
     address = parse_endpoint(issuer, "the authorization server", server)
     if "?" in issuer:
-        raise OAuthError(f"the authorization server is {show(issuer)}, which has a query")
+        raise OAuthError(f"the authorization server is {_show(issuer)}, which has a query")
     path = address.target.rstrip("/")
     urls = [
         f"{address.origin}{_OAUTH_PATH}{path}",
@@ -212,12 +211,12 @@ def read_protected_resource(document: Document, server: Address) -> ProtectedRes
     where = "in the protected-resource metadata, "
     resource = document.get("resource")
     if not _covers(resource, server):
-        message = f"{where}resource is {show(resource)}, which is not {server.url}"
+        message = f"{where}resource is {_show(resource)}, which is not {server.url}"
         hint = "a token for another resource must not be requested for this server"
         raise OAuthError(message, hint)
     issuers = document.get("authorization_servers")
     if not isinstance(issuers, list) or not all(isinstance(each, str) for each in issuers):
-        message = f"{where}authorization_servers must be a list of URLs and is {show(issuers)}"
+        message = f"{where}authorization_servers must be a list of URLs and is {_show(issuers)}"
         raise OAuthError(message)
     if not issuers:
         raise OAuthError(f"{where}authorization_servers is empty")
@@ -249,8 +248,8 @@ def choose_issuer(found: ProtectedResource, wanted: str) -> str:
         return found.issuers[0]
     if any(each.rstrip("/") == wanted.rstrip("/") for each in found.issuers):
         return wanted
-    listed = ", ".join(show(each) for each in found.issuers[:5])
-    message = f"the server takes tokens of {listed}, and not of {show(wanted)}"
+    listed = ", ".join(_show(each) for each in found.issuers[:5])
+    message = f"the server takes tokens of {listed}, and not of {_show(wanted)}"
     raise OAuthError(message, '"issuer" in "auth" is the authorization server of the credentials')
 
 
@@ -264,7 +263,7 @@ class AuthorizationServer(Record):
     token_endpoint: Address
     auth_methods: tuple[str, ...] | None = None
     signing_algorithms: tuple[str, ...] | None = None
-    # The rest of the metadata, which only a login reads (`protocol.oauth`).
+    # The rest of the metadata, which only a login reads.
     document: Document = {}  # noqa: RUF012  # nothing of a record changes
 
 
@@ -281,12 +280,12 @@ def read_authorization_server(
     if ignores_slash and isinstance(said, str):
         is_same = said.rstrip("/") == issuer.rstrip("/")
     if not is_same:
-        message = f"the metadata of the authorization server {show(issuer)} has the issuer "
+        message = f"the metadata of the authorization server {_show(issuer)} has the issuer "
         hint = "the two must be identical; credentials are not sent"
         if isinstance(said, str) and said.rstrip("/") == issuer.rstrip("/"):
             hint = 'they differ in the slash at the end alone; "issuer" in "auth" (--issuer of '
             hint += f"mcptest login) may be {said}"
-        raise OAuthError(f"{message}{show(said)}", hint)
+        raise OAuthError(f"{message}{_show(said)}", hint)
     what = "token_endpoint in the metadata of the authorization server"
     return AuthorizationServer(
         issuer=str(said),
@@ -305,7 +304,7 @@ def _names_in(document: Document, member: str) -> tuple[str, ...] | None:
     return tuple(each for each in listed if isinstance(each, str))
 
 
-def show(value: object) -> str:
+def _show(value: object) -> str:
     """What a document says, for a sentence."""
     return excerpt(dump_json(value), _SHOWN)
 
@@ -334,10 +333,12 @@ def choose_auth_method(wanted: str, has_key: bool, server: AuthorizationServer) 
             return method
     names = excerpt(", ".join(listed or ()), _SHOWN) or "none"
     needed = "a private key" if has_key else "a client secret"
-    message = f"the authorization server {show(server.issuer)} takes no client with {needed}"
+    message = f"the authorization server {_show(server.issuer)} takes no client with {needed}"
     hint = f"it supports {names}; the credentials may be for another one"
     raise OAuthError(message, hint)
 
+
+# Logins
 
 CODE, REFRESH = "authorization_code", "refresh_token"
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
@@ -353,7 +354,7 @@ _OFFLINE = "offline_access"
 _WHERE = "in the metadata of the authorization server"
 
 
-# The authorization server
+# Logins: the authorization server
 
 
 class LoginServer(Record):
@@ -420,7 +421,7 @@ def choose_login_scope(wanted: str, asked: str, server: LoginServer) -> str:
     return " ".join(dict.fromkeys([*asked.split(), *added]))
 
 
-# The client
+# Logins: the client
 
 
 class Client(Record):
@@ -438,7 +439,7 @@ def describe_client(redirect_uri: str, scope: str, server: LoginServer, grant: s
     method = next((each for each in usable if listed is None or each in listed), "")
     if not method:
         raise OAuthError(
-            f"the authorization server takes none of {', '.join(usable)}, but {show(listed)}",
+            f"the authorization server takes none of {', '.join(usable)}, but {_show(listed)}",
             "have a client registered there by hand, and give its --client-id",
         )
     found: Document = {
@@ -456,12 +457,12 @@ def read_client(document: Document) -> Client:
     """The client in the answer to a registration."""
     id, secret = document.get("client_id"), document.get("client_secret")
     if not isinstance(id, str) or not _is_plain(id):
-        raise OAuthError(f"the registration gave the client id {show(id)}, which cannot be used")
+        raise OAuthError(f"the registration gave the client id {_show(id)}, which cannot be used")
     has_secret = isinstance(secret, str) and bool(secret)
     method = document.get("token_endpoint_auth_method") or (BASIC if has_secret else PUBLIC)
     if method not in (PUBLIC, BASIC, POST) or (method != PUBLIC and not has_secret):
         what = "" if has_secret else ", without a client secret"
-        raise OAuthError(f"the registration asks the client for {show(method)}{what}")
+        raise OAuthError(f"the registration asks the client for {_show(method)}{what}")
     return Client(id=id, secret=str(secret) if has_secret else "", auth_method=method)
 
 
@@ -469,8 +470,7 @@ def _is_plain(text: str) -> bool:
     return bool(text) and text.isascii() and text.isprintable()
 
 
-# Authorization code
-
+# Logins: with an authorization code
 
 _LONGEST_URL = 8000
 
@@ -497,7 +497,7 @@ def build_authorization_url(server: LoginServer, query: Mapping[str, str]) -> st
     if not server.has_pkce:
         raise OAuthError(
             f"{_WHERE}, code_challenge_methods_supported does not have S256: "
-            f"{show(server.known.document.get('code_challenge_methods_supported'))}",
+            f"{_show(server.known.document.get('code_challenge_methods_supported'))}",
             "without PKCE a code could be used by another program, so it is not requested",
         )
     given = {key: value for key, value in query.items() if value}
@@ -531,7 +531,7 @@ def read_callback(query: str, state: str, server: LoginServer) -> str:
         )
     if issuer is not None and issuer != server.issuer:
         raise OAuthError(
-            f"the answer to the login is from {show(issuer)}, and not from {show(server.issuer)}",
+            f"the answer to the login is from {_show(issuer)}, and not from {_show(server.issuer)}",
             "the two must be identical; its code is not sent",
         )
     if "error" in found:
@@ -543,7 +543,7 @@ def read_callback(query: str, state: str, server: LoginServer) -> str:
     return found["code"]
 
 
-# Devices
+# Logins: on another device
 
 
 class DevicePrompt(Record):
@@ -570,7 +570,7 @@ def read_device_prompt(document: Document, server: Address) -> DevicePrompt:
     if not isinstance(code, str) or not _is_plain(code):
         raise OAuthError(f"{where}device_code must be a string of visible characters")
     if not isinstance(user_code, str) or not _USER_CODE.fullmatch(user_code):
-        raise OAuthError(f"{where}user_code is {show(user_code)}")
+        raise OAuthError(f"{where}user_code is {_show(user_code)}")
     url = _check_page(document.get("verification_uri"), f"{where}verification_uri", server)
     complete = document.get("verification_uri_complete")
     if complete is not None:

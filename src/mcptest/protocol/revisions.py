@@ -32,11 +32,18 @@ __all__ = [
     "FIRST_STATELESS",
     "HANDSHAKE_REVISIONS",
     "HEADER_MISMATCH",
+    "META_CAPABILITIES",
+    "META_CLIENT_INFO",
+    "META_LOG_LEVEL",
+    "META_SERVER_INFO",
+    "META_SUBSCRIPTION",
+    "META_TASK",
     "MISSING_CAPABILITY",
     "NEWEST_STATELESS",
     "RESOURCE_NOT_FOUND",
     "REVISIONS",
     "STATELESS_REVISIONS",
+    "TASKS_EXTENSION",
     "UNSUPPORTED_VERSION",
     "URL_ELICITATION_REQUIRED",
     "VERSION_KEY",
@@ -101,6 +108,14 @@ FIRST_STATELESS = STATELESS_REVISIONS[0]
 
 # Where a request of a stateless revision names the revision it uses.
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+# Other keys of `_meta`, and the name of the extension for tasks.
+META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+META_CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+META_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+META_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+META_TASK = "io.modelcontextprotocol/related-task"
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 
 # Error codes that the stateless revision withdrew.
 RESOURCE_NOT_FOUND = -32002

@@ -27,7 +27,14 @@ from mcptest.core.text import excerpt
 from mcptest.core.value_class import ABSENT, Record
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
-from mcptest.protocol.revisions import DEFAULT_OFFER, REVISIONS, VERSION_KEY, Revision
+from mcptest.protocol.revisions import (
+    DEFAULT_OFFER,
+    META_CAPABILITIES,
+    META_CLIENT_INFO,
+    REVISIONS,
+    VERSION_KEY,
+    Revision,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,8 +80,6 @@ TRACE_KEY = "traceparent"
 INITIALIZE_ID = "mcptest-initialize"
 DISCOVER_ID = "mcptest-discover"
 
-_CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
-_CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
 
 # Settled ids that are remembered at least, to tell a second response from an unknown one.
 REMEMBERED_IDS = 4096
@@ -208,8 +213,8 @@ class ClientSession:
             return line
         own = {
             VERSION_KEY: self.revision.version,
-            _CAPABILITIES_KEY: self._client.capabilities or {},
-            _CLIENT_KEY: self._client_info,
+            META_CAPABILITIES: self._client.capabilities or {},
+            META_CLIENT_INFO: self._client_info,
         }
         message["params"] = message.get("params", {}) | {"_meta": own | meta}
         if self.rounds and jsonrpc.id_key(message["id"]) in self._open:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from mcptest.core.text import render_path, shorten
 from mcptest.protocol.jsonrpc import meta_of
-from mcptest.protocol.revisions import URL_ELICITATION_REQUIRED
+from mcptest.protocol.revisions import META_CAPABILITIES, URL_ELICITATION_REQUIRED
 from mcptest.rules.content import INPUT_METHODS, is_url
 from mcptest.rules.rule import (
-    META_CAPABILITIES,
     Latest,
     Rule,
     SessionCheck,

@@ -5,21 +5,15 @@ from __future__ import annotations
 from mcptest.protocol.jsonrpc import meta_of
 from mcptest.protocol.revisions import (
     HEADER_MISMATCH,
+    META_CAPABILITIES,
     MISSING_CAPABILITY,
     RESOURCE_NOT_FOUND,
+    TASKS_EXTENSION,
     UNSUPPORTED_VERSION,
     URL_ELICITATION_REQUIRED,
     VERSION_KEY,
 )
-from mcptest.rules.rule import (
-    META_CAPABILITIES,
-    TASKS_EXTENSION,
-    Rule,
-    error_faults,
-    members,
-    show,
-    show_member,
-)
+from mcptest.rules.rule import Rule, error_faults, members, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 from mcptest.core.text import render_trail, shorten
 from mcptest.protocol import jsonrpc
-from mcptest.rules.rule import META_LOG_LEVEL, Rule, SessionCheck, collect, members, show
+from mcptest.protocol.revisions import META_LOG_LEVEL
+from mcptest.rules.rule import Rule, SessionCheck, collect, members, show
 from mcptest.rules.schemas import inner_schemas
 
 TYPE_CHECKING = False

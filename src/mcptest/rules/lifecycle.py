@@ -6,15 +6,8 @@ import re
 
 from mcptest.core.strict_json import dump_json
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
-from mcptest.rules.rule import (
-    META_SERVER_INFO,
-    Rule,
-    SessionCheck,
-    error_faults,
-    members,
-    show,
-    show_member,
-)
+from mcptest.protocol.revisions import META_SERVER_INFO
+from mcptest.rules.rule import Rule, SessionCheck, error_faults, members, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,21 +5,10 @@ from __future__ import annotations
 
 from mcptest.core.value_class import Record
 from mcptest.protocol import jsonrpc
+from mcptest.protocol.revisions import META_LOG_LEVEL, META_SUBSCRIPTION, META_TASK, TASKS_EXTENSION
 from mcptest.rules.client_requests import declared_in, is_declared
 from mcptest.rules.http import on_stream
-from mcptest.rules.rule import (
-    META_LOG_LEVEL,
-    META_SUBSCRIPTION,
-    META_TASK,
-    TASKS_EXTENSION,
-    Latest,
-    Rule,
-    SessionCheck,
-    is_number,
-    members,
-    show,
-    show_member,
-)
+from mcptest.rules.rule import Latest, Rule, SessionCheck, is_number, members, show, show_member
 from mcptest.rules.shapes import shape_faults
 
 TYPE_CHECKING = False

@@ -13,7 +13,12 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import shorten
 from mcptest.core.value_class import Record
 from mcptest.protocol import jsonrpc
-from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, VERSION_KEY
+from mcptest.protocol.revisions import (
+    HANDSHAKE_REVISIONS,
+    META_CAPABILITIES,
+    REVISIONS,
+    VERSION_KEY,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,12 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATEGORIES",
-    "META_CAPABILITIES",
-    "META_LOG_LEVEL",
-    "META_SERVER_INFO",
-    "META_SUBSCRIPTION",
-    "META_TASK",
-    "TASKS_EXTENSION",
     "Entry",
     "Facts",
     "Latest",
@@ -62,14 +61,6 @@ __all__ = [
 MAX_SENTENCES = 20
 # Bounds of memory: further tools, and the oldest of other things, are not remembered.
 _MAX_KEPT = 10_000
-
-# Keys of `_meta`, and the name of the extension for tasks.
-META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-META_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
-META_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
-META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
-META_TASK = "io.modelcontextprotocol/related-task"
-TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 
 # The category of each family of rules, in the order in which reports show them. The invariants
 # have a category each.

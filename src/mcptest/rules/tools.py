@@ -7,6 +7,7 @@ import re
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import render_path, shorten
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
+from mcptest.protocol.revisions import META_SERVER_INFO
 from mcptest.rules.client_requests import is_declared
 from mcptest.rules.content import (
     LISTED,
@@ -16,16 +17,7 @@ from mcptest.rules.content import (
     media_faults,
 )
 from mcptest.rules.resources import ListedOnce, list_changed_rule
-from mcptest.rules.rule import (
-    META_SERVER_INFO,
-    Rule,
-    SessionCheck,
-    collect,
-    limit,
-    members,
-    objects,
-    show,
-)
+from mcptest.rules.rule import Rule, SessionCheck, collect, limit, members, objects, show
 from mcptest.rules.schemas import is_affordable, is_plainly_valid, make_validator
 
 TYPE_CHECKING = False

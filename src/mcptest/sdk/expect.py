@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import PathDiagnostic
     from mcptest.core.results import Mismatch
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
 
 __all__ = [
     "BadExpectationError",

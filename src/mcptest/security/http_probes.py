@@ -21,7 +21,7 @@ from mcptest.core.value_class import Record
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_messages import SseDecoder, SseEvent, message_headers
-from mcptest.protocol.revisions import VERSION_KEY
+from mcptest.protocol.revisions import META_CAPABILITIES, META_CLIENT_INFO, VERSION_KEY
 from mcptest.security.model import fingerprint_of, make_finding
 
 TYPE_CHECKING = False
@@ -42,7 +42,6 @@ _SESSION_HEADER = "mcp-session-id"
 _SESSIONS = 6
 _LEAST_BITS = 64
 _ID = "mcptest-probe"
-_PREFIX = "io.modelcontextprotocol/"
 
 
 class Endpoint(Record):
@@ -127,8 +126,8 @@ class _Prober:
         if endpoint.is_stateless:
             meta = {
                 VERSION_KEY: endpoint.revision,
-                f"{_PREFIX}clientCapabilities": {},
-                f"{_PREFIX}clientInfo": info,
+                META_CAPABILITIES: {},
+                META_CLIENT_INFO: info,
             }
             message = jsonrpc.request(_ID, "server/discover", {"_meta": meta})
         else:

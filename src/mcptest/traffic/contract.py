@@ -70,90 +70,13 @@ if TYPE_CHECKING:
     from mcptest.traffic.varying_values import Span, Steps
 
     # Where a value is: the marks of its case, its place there, and its key.
-    Place = tuple[Marks, tuple[int, Steps], str]
+    ValuePlace = tuple[Marks, tuple[int, Steps], str]
 
 __all__ = [
     "Contract",
     "build_contract",
     "contract_text",
 ]
-
-
-# So many secrets are searched for in other strings, and so many of these in encoded form.
-_MAX_KNOWN = 1_000
-_MAX_ENCODED = 20
-
-
-class _Secrets:
-    """The secrets of some messages, to be hidden wherever else they are."""
-
-    def __init__(self, messages: Iterable[Any]) -> None:
-        found = dict.fromkeys(each for message in messages for each in _secrets_in(message))
-        longest_first = sorted(found, key=len, reverse=True)[:_MAX_KNOWN]
-        self._known = re.compile("|".join(map(re.escape, [*longest_first, BLANK])))
-        self._encoded = Redactor(longest_first[:_MAX_ENCODED])
-
-    def find(self, text: str, *, is_prose: bool = False) -> list[SecretPlace]:
-        """Where secrets are in a recorded string; none overlap."""
-        places = secret_places(text, is_prose=is_prose)
-        known = self._find_known(text)
-        return merge_places([*places, *known]) if places else known
-
-    def _find_known(self, text: str) -> list[SecretPlace]:
-        known = [found.span() for found in self._known.finditer(text)]
-        encoded = self._encoded.places(text)
-        return merge_places([*known, *encoded]) if encoded else known
-
-    def covers(self, text: str, *, is_prose: bool = False) -> bool:
-        """True if a recorded string is a secret as a whole."""
-        return self.find(text, is_prose=is_prose) == [(0, len(text))]
-
-    def redact(self, text: str, *, is_prose: bool = False) -> str:
-        """A recorded string with REDACTED in place of each secret."""
-        return replace_places(text, self.find(text, is_prose=is_prose))
-
-    def redact_known(self, text: str) -> str:
-        """A string written by mcptest, without the secrets of the messages."""
-        return replace_places(text, self._find_known(text))
-
-
-def _secrets_in(message: Any) -> Iterator[str]:
-    """Every secret in a message, in each of its spellings, that is long enough to search for."""
-    for secret in _find_secrets(message, "", is_schema=False):
-        scheme = re.match(AUTH_SCHEMES, secret, re.IGNORECASE)
-        for text in (secret, secret[scheme.end() :] if scheme else secret):
-            yield from (form for form in _spellings(text) if len(form) >= LEAST_FOUND_CHARS)
-
-
-def _spellings(text: str) -> Iterator[str]:
-    """A secret as it was found, escaped as in JSON, and unescaped if it was found in JSON."""
-    yield text
-    if not (text.isascii() and text.isalnum()):
-        yield dump_json(text)[1:-1]
-    while "\\" in text:
-        text, before = unescape_json(text)[0], text
-        if text == before:
-            break
-        yield text
-
-
-def _find_secrets(value: Any, key: str, *, is_schema: bool) -> Iterator[str]:
-    if not is_schema and is_secret(key, value):
-        yield from _scalars(value)
-    elif isinstance(value, str):
-        for start, end in secret_places(value, is_prose=is_schema or key in CONSTANT_KEYS):
-            yield value[start:end]
-    elif isinstance(value, (dict, list)):
-        for step, name, inner in members_of(value, key):
-            yield from _find_secrets(inner, name, is_schema=is_schema or step in SCHEMA_KEYS)
-
-
-def _scalars(value: Any) -> Iterator[str]:
-    if isinstance(value, (dict, list)):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _scalars(inner)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
 
 
 _PLAIN = r"[A-Za-z](?:[A-Za-z0-9 _/().-]|:(?=[A-Za-z0-9/]))*"
@@ -264,6 +187,8 @@ def _redact_targets(case: RecordedCase, secrets: _Secrets) -> RecordedCase:
     )
 
 
+# Messages as the contract has them
+
 _SENT = "holds a secret; a made-up string is sent instead"
 _SENT_INSIDE = (
     f'holds a secret inside a longer string; "{REDACTED}" is sent instead, and the case will not '
@@ -271,7 +196,7 @@ _SENT_INSIDE = (
 )
 _RECEIVED = "holds a secret, which is left out and not checked"
 # Of more secrets in one string it would take too long to match where each ends.
-_MAX_SECRETS = 10
+_MAX_SECRETS_IN_A_STRING = 10
 
 
 class _Describer:
@@ -399,7 +324,7 @@ class _Describer:
         hidden = [(start, end, _secret_expression(text[start:end])) for start, end in places]
         spans = drop_overlaps([*hidden, *varying])
         # Otherwise part of a secret would be left over.
-        is_hidden = len(hidden) <= _MAX_SECRETS and set(hidden) <= set(spans)
+        is_hidden = len(hidden) <= _MAX_SECRETS_IN_A_STRING and set(hidden) <= set(spans)
         tag = tag_for_spans(text, spans) if is_hidden else STRING
         if tag is None and HALF_CHARACTER.search(text):
             return STRING
@@ -462,7 +387,7 @@ class _Linker:
     def __init__(self, names: Names) -> None:
         self._names = names
         # By value: where the server sent it, and its name once the client has sent it back.
-        self._received: dict[IdKey, Place] = {}
+        self._received: dict[IdKey, ValuePlace] = {}
         self._bound: dict[IdKey, str] = {}
         # Values of the client's own.
         self._sent: set[IdKey] = set()
@@ -492,7 +417,7 @@ class _Linker:
                 else:
                     self._mark_received(value, place, is_source=not case.is_unanswered)
 
-    def _mark_received(self, value: Any, place: Place, *, is_source: bool) -> None:
+    def _mark_received(self, value: Any, place: ValuePlace, *, is_source: bool) -> None:
         """A value that the server sends; a source is in a case that is run."""
         marks, at, key = place
         value_key = id_key(value)
@@ -523,7 +448,7 @@ class _Linker:
         elif key not in CONSTANT_KEYS and has_digit(value):
             self._names_inside.update(set(_names_in(value)) - self._from_client - {value})
 
-    def _mark_sent(self, value: Any, place: Place, case_name: str) -> None:
+    def _mark_sent(self, value: Any, place: ValuePlace, case_name: str) -> None:
         """A value that the client sends: one of the server, or one of its own."""
         marks, at, key = place
         value_key = id_key(value)
@@ -613,3 +538,82 @@ def _scalars_in(value: Any, steps: Steps, key: str) -> Iterator[tuple[Steps, str
             yield from _scalars_in(inner, (*steps, index), key)
     elif value != "" and type(value) in (str, int):
         yield steps, key, value
+
+
+# Secrets, wherever in the messages they are
+
+# So many secrets are searched for in other strings, and so many of these in encoded form.
+_MAX_SEARCHED_SECRETS = 1_000
+_MAX_ENCODED_SECRETS = 20
+
+
+class _Secrets:
+    """The secrets of some messages, to be hidden wherever else they are."""
+
+    def __init__(self, messages: Iterable[Any]) -> None:
+        found = dict.fromkeys(each for message in messages for each in _secrets_in(message))
+        longest_first = sorted(found, key=len, reverse=True)[:_MAX_SEARCHED_SECRETS]
+        self._known = re.compile("|".join(map(re.escape, [*longest_first, BLANK])))
+        self._encoded = Redactor(longest_first[:_MAX_ENCODED_SECRETS])
+
+    def find(self, text: str, *, is_prose: bool = False) -> list[SecretPlace]:
+        """Where secrets are in a recorded string; none overlap."""
+        places = secret_places(text, is_prose=is_prose)
+        known = self._find_known(text)
+        return merge_places([*places, *known]) if places else known
+
+    def _find_known(self, text: str) -> list[SecretPlace]:
+        known = [found.span() for found in self._known.finditer(text)]
+        encoded = self._encoded.places(text)
+        return merge_places([*known, *encoded]) if encoded else known
+
+    def covers(self, text: str, *, is_prose: bool = False) -> bool:
+        """True if a recorded string is a secret as a whole."""
+        return self.find(text, is_prose=is_prose) == [(0, len(text))]
+
+    def redact(self, text: str, *, is_prose: bool = False) -> str:
+        """A recorded string with REDACTED in place of each secret."""
+        return replace_places(text, self.find(text, is_prose=is_prose))
+
+    def redact_known(self, text: str) -> str:
+        """A string written by mcptest, without the secrets of the messages."""
+        return replace_places(text, self._find_known(text))
+
+
+def _secrets_in(message: Any) -> Iterator[str]:
+    """Every secret in a message, in each of its spellings, that is long enough to search for."""
+    for secret in _find_secrets(message, "", is_schema=False):
+        scheme = re.match(AUTH_SCHEMES, secret, re.IGNORECASE)
+        for text in (secret, secret[scheme.end() :] if scheme else secret):
+            yield from (form for form in _spellings(text) if len(form) >= LEAST_FOUND_CHARS)
+
+
+def _spellings(text: str) -> Iterator[str]:
+    """A secret as it was found, escaped as in JSON, and unescaped if it was found in JSON."""
+    yield text
+    if not (text.isascii() and text.isalnum()):
+        yield dump_json(text)[1:-1]
+    while "\\" in text:
+        text, before = unescape_json(text)[0], text
+        if text == before:
+            break
+        yield text
+
+
+def _find_secrets(value: Any, key: str, *, is_schema: bool) -> Iterator[str]:
+    if not is_schema and is_secret(key, value):
+        yield from _texts_of_secret(value)
+    elif isinstance(value, str):
+        for start, end in secret_places(value, is_prose=is_schema or key in CONSTANT_KEYS):
+            yield value[start:end]
+    elif isinstance(value, (dict, list)):
+        for step, name, inner in members_of(value, key):
+            yield from _find_secrets(inner, name, is_schema=is_schema or step in SCHEMA_KEYS)
+
+
+def _texts_of_secret(value: Any) -> Iterator[str]:
+    if isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts_of_secret(inner)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)

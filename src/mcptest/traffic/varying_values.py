@@ -51,7 +51,7 @@ _MIN_REPEATED_CHARS = 4
 
 
 ANY = Tagged(tag="any", text="")
-NUMBER = Tagged(tag="type", text="number")
+_ANY_NUMBER = Tagged(tag="type", text="number")
 STRING = Tagged(tag="type", text="string")
 
 
@@ -63,7 +63,7 @@ def tag_for(key: str, value: object, known: Container[str] = ()) -> Tagged | Non
     if isinstance(value, str):
         return tag_for_spans(value, find_varying(key, value, known))
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return NUMBER if is_number and _is_varying_number(key, str(value), known) else None
+    return _ANY_NUMBER if is_number and _is_varying_number(key, str(value), known) else None
 
 
 def tag_for_spans(text: str, spans: Iterable[Span]) -> Tagged | None:

@@ -16,7 +16,7 @@ from mcptest.core.text import render_path
 from mcptest.formats.cases import is_ours, is_turn, load_cases
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import Stream, read_stream
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 
 ROOT = Path(__file__).parents[3]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcptest.docgen.model import MAX_LINES, WIDTH, json_lines, line_text, one_line
 from mcptest.matching.compiler import Compiler
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import read_tag
 from mcptest.protocol.dialogue import Ref
 

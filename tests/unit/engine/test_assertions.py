@@ -21,7 +21,7 @@ from mcptest.engine.judge import (
 )
 from mcptest.engine.server import Reply
 from mcptest.formats.suite.expect import successful
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.suite_matchers import SuiteMatchers, parse_target
 
 REGISTRY = builtin_registry()

@@ -9,8 +9,8 @@ from mcptest.core.results import Mismatch
 from mcptest.core.value_class import ABSENT
 from mcptest.engine.judge import can_more_stderr_help, is_plainly_met, judge, quote_server_errors
 from mcptest.engine.server import Reply
-from mcptest.matching.matcher import builtin_registry
 from mcptest.matching.patterns import parse_pattern
+from mcptest.matching.registry import builtin_registry
 
 REGISTRY = builtin_registry()
 

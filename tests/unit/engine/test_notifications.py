@@ -6,7 +6,7 @@ import pytest
 
 from mcptest.engine.judge import judge_notifications
 from mcptest.matching.compiler import Compiler
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 A, B, C = ({"method": method, "params": {"n": 1}} for method in "abc")
 

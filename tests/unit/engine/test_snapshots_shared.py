@@ -14,7 +14,7 @@ from mcptest.core.results import CaseResult, SnapshotReport, Summary, with_snaps
 from mcptest.core.text import trail_of
 from mcptest.engine.snapshots import Snapshots, SnapshotWatch, is_snapshot_path, snapshot_path
 from mcptest.formats.snapshots import read_snapshots, write_snapshots
-from mcptest.matching.matcher import ParameterError
+from mcptest.matching.registry import ParameterError
 from mcptest.matching.snapshots import snapshot_pattern
 from mcptest.transport import files
 

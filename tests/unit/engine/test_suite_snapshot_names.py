@@ -10,7 +10,7 @@ import pytest
 from mcptest.core.errors import FormatError
 from mcptest.engine.snapshots import Snapshots
 from mcptest.formats.suite.loader import SuiteContext, load_suite
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcptest.core.coverage import KINDS
 from mcptest.explore.discover import MAX_TRIED, Probe, Surveyor, render_suite
 from mcptest.formats.conductor import load_conductor
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.protocol.lists import Listing, list_features
 
 TEXT = {"result": {"content": [{"type": "text", "text": "a"}]}}

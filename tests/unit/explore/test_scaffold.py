@@ -17,7 +17,7 @@ from mcptest.explore.init import (
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import load_config
 from mcptest.formats.yaml import read_document
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcptest.explore.discover import answer_shape, exactly
 from mcptest.matching.compare import compare
 from mcptest.matching.compiler import Compiler
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 
 def mismatches(expected: object, actual: object) -> list[str]:

@@ -10,14 +10,14 @@ import pytest
 
 from mcptest.core.errors import FormatError
 from mcptest.formats.suite.loader import SuiteContext, load_suite
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.plan import Case, PluginSpec, Step, Suite
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
 
 __all__ = [
     "FILE",

@@ -9,7 +9,7 @@ from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case, Suite
 from mcptest.formats.cases import load_cases
 from mcptest.matching.compare import source_of
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.protocol.dialogue import Bind, Hook, Ref
 
 CALL = 'in: {jsonrpc: "2.0", id: 1, method: x}'

@@ -12,7 +12,7 @@ from mcptest.core.plan import Case, Expectation, Performance, Step, Suite
 from mcptest.core.value_class import ABSENT
 from mcptest.formats.conductor import load_conductor
 from mcptest.matching.compare import source_of
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic

@@ -13,7 +13,7 @@ from mcptest.core.plan import Case
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.yaml import quick as quick_reader
 from mcptest.formats.yaml.full import read_fully
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic

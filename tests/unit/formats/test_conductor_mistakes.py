@@ -7,7 +7,7 @@ from case_tables import each_case
 
 from mcptest.core.errors import FormatError
 from mcptest.formats.conductor import load_conductor
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 REGISTRY = builtin_registry()
 FILE = "a.test.mcp.yml"

@@ -19,13 +19,13 @@ from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import load_config
 from mcptest.formats.suite.loader import SuiteContext, load_suite
 from mcptest.formats.yaml import read_document
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mcptest.core.plan import PluginSpec
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
 
     Steps = tuple[str | int, ...]
 

@@ -34,7 +34,7 @@ from mcptest.formats.suite.loader import SuiteContext, load_suite
 from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 from mcptest.mock.manifest import load_manifest
 

@@ -23,7 +23,7 @@ from mcptest.core.plan import Gates, PluginSpec, Suite
 from mcptest.formats.suite.loader import load_suite
 
 if TYPE_CHECKING:
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
 
 TEST = "tools: [{name: main, tool: t}]\n"
 

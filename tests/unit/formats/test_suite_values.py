@@ -21,7 +21,7 @@ from mcptest.core.plan import Case, Step
 from mcptest.engine.loading import PlaceholderEnvironment
 from mcptest.formats.suite.loader import SuiteContext, load_suite
 from mcptest.matching.compare import is_met
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 VARIABLES = """\
 servers: {shop: {command: [x]}}

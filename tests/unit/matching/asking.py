@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.matching.matcher import builtin_registry
 from mcptest.matching.patterns import parse_pattern
+from mcptest.matching.registry import builtin_registry
 
 __all__ = ["NOW_S", "is_met", "why_not"]
 

@@ -15,7 +15,7 @@ from mcptest.core.value_class import ABSENT
 from mcptest.matching.compare import compare, is_same, source_of
 from mcptest.matching.compiler import Compiler
 from mcptest.matching.json_values import is_equal
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,7 @@ from mcptest.core.results import Mismatch
 from mcptest.matching.compare import compare, is_met, source_of
 from mcptest.matching.compiler import Compiler
 from mcptest.matching.diff import find_idle_checks
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 
 def compiled(expected: object) -> object:

@@ -7,7 +7,7 @@ import pytest
 from mcptest.matching.compare import compare
 from mcptest.matching.compiler import Compiler
 from mcptest.matching.diff import find_idle_checks
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 
 def hints(expected: object, actual: object) -> list[tuple[str, str]]:

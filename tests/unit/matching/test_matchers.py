@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from mcptest.formats.yaml import read_document
 from mcptest.matching.compare import is_met
 from mcptest.matching.compiler import Compiler
-from mcptest.matching.matcher import Directive, Matcher, TwoOwnersError, builtin_registry
 from mcptest.matching.patterns import Pattern, parse_pattern
+from mcptest.matching.registry import Directive, Matcher, TwoOwnersError, builtin_registry
 
 # 2024-06-01, and it stays that day.
 REGISTRY = builtin_registry(lambda: 1_717_200_000.0, plugins=GeoPlugin)

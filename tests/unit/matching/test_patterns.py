@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.results import Mismatch
-from mcptest.matching.matcher import builtin_registry
 from mcptest.matching.patterns import (
     HABITS,
     Pattern,
@@ -16,6 +15,7 @@ from mcptest.matching.patterns import (
     find_missing_prefix,
     parse_pattern,
 )
+from mcptest.matching.registry import builtin_registry
 
 REGISTRY = builtin_registry()
 

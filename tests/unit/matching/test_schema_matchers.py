@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from mcptest.core.errors import CheckError
 from mcptest.core.results import Mismatch
 from mcptest.matching.compiler import Compiler
-from mcptest.matching.matcher import BadSchemaError, builtin_registry
 from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import BadSchemaError, builtin_registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

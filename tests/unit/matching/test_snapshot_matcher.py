@@ -12,7 +12,7 @@ from mcptest.core.secrets import redact_all
 from mcptest.core.value_class import ABSENT
 from mcptest.matching.compare import compare, is_met
 from mcptest.matching.diff import render_mismatch
-from mcptest.matching.matcher import BadExpressionError, ParameterError
+from mcptest.matching.registry import BadExpressionError, ParameterError
 from mcptest.matching.snapshots import MAX_CHARS, MAX_NODES, snapshot_pattern
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from mcptest.core.value_class import ABSENT
 from mcptest.formats.yaml import read_document
 from mcptest.matching.compare import Group, compare
 from mcptest.matching.json_values import pull
-from mcptest.matching.matcher import builtin_registry
 from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.suite_matchers import EXAMPLES, ROOTS, SuiteMatchers, parse_target
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcptest.matching.compare import compare
-from mcptest.matching.matcher import ParameterError
 from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import ParameterError
 from mcptest.matching.tags import (
     TAG_NAMES,
     TAGS,

@@ -16,7 +16,7 @@ from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.formats.yaml.writer import render_yaml
 from mcptest.matching.compare import source_of
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 from mcptest.migrate.drafts import Note, Source
 from mcptest.migrate.matchers import Setting

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stage import build
 
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.faults import parse_faults
 from mcptest.mock.http import HttpMock
 from mcptest.mock.manifest import ManifestPlayer, load_manifest

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mcptest.formats.cases import load_cases
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.contract import build_contract
 from mcptest.mock.manifest import ManifestPlayer, load_manifest
 from mcptest.mock.player import ContractPlayer

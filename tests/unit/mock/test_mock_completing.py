@@ -9,7 +9,7 @@ from stage import build, contract
 
 from mcptest.core.plan import Suite
 from mcptest.formats.cases import load_cases
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.contract import RECORDED, build_contract
 
 

@@ -142,20 +142,20 @@ def test_a_version_that_is_repeated_as_agreed_on_is_not_noted() -> None:
 def test_unused_sessions_end() -> None:
     stage = http_contract(ADD)
     client = stage.open()
-    stage.wait(http.IDLE_S)
+    stage.wait(http._IDLE_S)
     assert client.ask("ping").status == 200
-    stage.wait(http.IDLE_S + 1)
+    stage.wait(http._IDLE_S + 1)
     assert client.ask("ping").status == 404
     other = stage.open()
     other.listen()
-    stage.wait(http.IDLE_S + 1)
+    stage.wait(http._IDLE_S + 1)
     assert other.ask("ping").status == 200
 
 
 def test_too_many_sessions_end_the_one_that_is_idle_longest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http, "MAX_SESSIONS", 2)
+    monkeypatch.setattr(http, "_MAX_SESSIONS", 2)
     stage = http_contract(ADD)
     one, two = stage.open(), stage.open()
     stage.wait(1)
@@ -165,7 +165,7 @@ def test_too_many_sessions_end_the_one_that_is_idle_longest(
 
 
 def test_too_many_sessions_that_are_all_in_use_are_503(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "MAX_SESSIONS", 1)
+    monkeypatch.setattr(http, "_MAX_SESSIONS", 1)
     stage = http_contract(ADD)
     stage.open().listen()
     response = stage.post(asking("initialize"))

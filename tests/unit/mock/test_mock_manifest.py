@@ -9,7 +9,7 @@ from case_tables import each_case
 from stage import Stage, manifest, request
 
 from mcptest.core.errors import FormatError
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.manifest import kind_of_file, load_manifest, merge_manifests
 
 TEXT = """

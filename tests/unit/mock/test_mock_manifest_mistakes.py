@@ -6,7 +6,7 @@ import pytest
 from case_tables import each_case
 
 from mcptest.core.errors import FormatError
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.manifest import load_manifest
 
 

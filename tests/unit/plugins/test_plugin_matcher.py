@@ -10,8 +10,8 @@ from case_tables import each_case
 from mcptest.core.errors import CheckError
 from mcptest.matching.compare import compare
 from mcptest.matching.compiler import Compiler
-from mcptest.matching.matcher import builtin_registry
 from mcptest.matching.patterns import PatternError, parse_pattern
+from mcptest.matching.registry import builtin_registry
 
 
 class Scripted:

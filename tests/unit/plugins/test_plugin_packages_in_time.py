@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from mcptest.core.errors import UsageError
-from mcptest.matching.matcher import Matcher, ParameterError
+from mcptest.matching.registry import Matcher, ParameterError
 from mcptest.plugins import installed
 from mcptest.plugins.installed import installed_matchers
 

@@ -8,10 +8,10 @@ import pytest
 from case_tables import each_case
 
 from mcptest.core.results import Verdict
-from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
+from mcptest.protocol.revisions import META_CAPABILITIES, REVISIONS, VERSION_KEY
 from mcptest.rules.content import is_url
 from mcptest.rules.registry import RULES as EVERY_RULE
-from mcptest.rules.rule import META_CAPABILITIES, Facts
+from mcptest.rules.rule import Facts
 from mcptest.rules.scorer import Scorer
 
 VERSIONS = dict(zip("ABCDE", REVISIONS, strict=True))

@@ -44,7 +44,7 @@ from mcptest.explore.discover import Probe, Surveyor, render_suite
 from mcptest.explore.safe_tools import reason_not_to_call
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.yaml import read_document
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.protocol.lists import Listing, is_declared, list_features
 
 TYPE_CHECKING = False

@@ -17,7 +17,7 @@ from mcptest.core.text import visible
 from mcptest.engine.loading import PlaceholderEnvironment
 from mcptest.engine.test_files import SuiteFolders, read_text, suggest_name
 from mcptest.formats.cases import load_cases
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.contract import RECORDED, build_contract
 from mcptest.mock.faults import deliver, parse_faults
 from mcptest.mock.manifest import ManifestPlayer, kind_of_file, load_manifest, merge_manifests

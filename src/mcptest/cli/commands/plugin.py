@@ -22,7 +22,7 @@ from mcptest.engine.server import launching
 from mcptest.engine.test_files import SuiteFolders, read_text
 from mcptest.formats.fields import diagnose
 from mcptest.formats.suite.loader import read_parts
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.plugins.host import (
     DEFAULT_CALL_TIMEOUT_S,
     HostError,

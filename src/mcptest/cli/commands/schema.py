@@ -27,7 +27,7 @@ from mcptest.formats.schemas.files import (
     suite_schema,
 )
 from mcptest.formats.schemas.types import config_schema
-from mcptest.matching.matcher import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.manifest import (
     ANSWER_KEYS,
     ARGUMENT_KEYS,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.cli.options import Arguments
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
 
 __all__ = ["CHANNELS", "COMMAND", "FORMATS", "schema", "schema_of"]
 

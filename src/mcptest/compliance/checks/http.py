@@ -31,11 +31,11 @@ from mcptest.protocol.revisions import (
     FIRST_STATELESS,
     HANDSHAKE_REVISIONS,
     HEADER_MISMATCH,
+    META_CAPABILITIES,
     REVISIONS,
     UNSUPPORTED_VERSION,
     VERSION_KEY,
 )
-from mcptest.rules.rule import META_CAPABILITIES
 from mcptest.transport.http.connection import listening_addresses
 
 TYPE_CHECKING = False

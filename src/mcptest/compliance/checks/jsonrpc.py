@@ -10,9 +10,9 @@ from mcptest.protocol.revisions import (
     FIRST_STATELESS,
     HANDSHAKE_REVISIONS,
     HEADER_MISMATCH,
+    META_CAPABILITIES,
     VERSION_KEY,
 )
-from mcptest.rules.rule import META_CAPABILITIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -34,8 +34,7 @@ from mcptest.compliance.peer import HttpPeer, StdioPeer
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
-from mcptest.protocol.revisions import MISSING_CAPABILITY, RESOURCE_NOT_FOUND
-from mcptest.rules.rule import META_SUBSCRIPTION
+from mcptest.protocol.revisions import META_SUBSCRIPTION, MISSING_CAPABILITY, RESOURCE_NOT_FOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

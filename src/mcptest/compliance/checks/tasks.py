@@ -32,9 +32,14 @@ from mcptest.compliance.checks.features import (
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, tool_failure
-from mcptest.protocol.revisions import HEADER_MISMATCH, MISSING_CAPABILITY
+from mcptest.protocol.revisions import (
+    HEADER_MISMATCH,
+    META_CAPABILITIES,
+    META_TASK,
+    MISSING_CAPABILITY,
+    TASKS_EXTENSION,
+)
 from mcptest.rules.content import is_iso_date
-from mcptest.rules.rule import META_CAPABILITIES, META_TASK, TASKS_EXTENSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

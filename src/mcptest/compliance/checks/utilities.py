@@ -21,8 +21,7 @@ from mcptest.core.text import excerpt
 from mcptest.core.value_class import Record
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.lists import ListPages
-from mcptest.protocol.revisions import FIRST_STATELESS, HANDSHAKE_REVISIONS
-from mcptest.rules.rule import META_LOG_LEVEL
+from mcptest.protocol.revisions import FIRST_STATELESS, HANDSHAKE_REVISIONS, META_LOG_LEVEL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The schemas of the files of tests: Conductor, cases, manifests, snapshots, suites, compliance."""
+"""The schemas of all files but configs: tests, manifests, snapshots, hints, expected failures."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcptest.formats.fields import Keys, Schema
-    from mcptest.matching.matcher import Registry
+    from mcptest.formats.fields import Schema
+    from mcptest.matching.registry import Registry
 
 __all__ = [
     "ManifestTables",
@@ -220,6 +220,8 @@ def _in_envelope() -> Schema:
     }
 
 
+# Cases: `*.cases.yaml`.
+
 _MESSAGE, _SENT = "message", "sent"
 _MEMBERS = ("method", "result", "error")
 
@@ -345,17 +347,17 @@ def manifest_schema(registry: Registry, tables: ManifestTables) -> Schema:
         "name": describe("What the server calls itself.", STRING),
         "version": describe("The version of the server.", STRING),
         "instructions": describe("The instructions for clients.", STRING),
-        "tools": describe("Its tools.", _list(_tool(tables))),
-        "resources": describe("Its resources.", _list(_resource(tables))),
-        "prompts": describe("Its prompts.", _list(_prompt(tables))),
+        "tools": describe("Its tools.", _possibly_empty_list(_manifest_tool(tables))),
+        "resources": describe("Its resources.", _possibly_empty_list(_manifest_resource(tables))),
+        "prompts": describe("Its prompts.", _possibly_empty_list(_manifest_prompt(tables))),
     }
-    body = {**_object_of(tables.file, members), "examples": [_MANIFEST_EXAMPLE]}
+    body = {**_manifest_object(tables.file, members), "examples": [_MANIFEST_EXAMPLE]}
     description = "What a mock server offers, with canned answers."
     definitions = expected_definitions(registry)
     return document("manifest", "mcptest manifest", description, body, definitions)
 
 
-def _object_of(
+def _manifest_object(
     keys: Sequence[str], members: dict[str, Schema], required: Sequence[str] = ()
 ) -> Schema:
     """A mapping with the keys that the loader of manifests knows."""
@@ -363,15 +365,15 @@ def _object_of(
     return object_with(members, required)
 
 
-def _list(items: Schema) -> Schema:
+def _possibly_empty_list(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-def _one_of(keys: Sequence[str]) -> Schema:
+def _exactly_one(keys: Sequence[str]) -> Schema:
     return {"oneOf": [{"required": [key]} for key in keys]}
 
 
-def _list_members(name: Schema) -> dict[str, Schema]:
+def _offer_members(name: Schema) -> dict[str, Schema]:
     """What a list may say of everything that is offered."""
     return {
         "name": describe("Its name.", name),
@@ -382,22 +384,22 @@ def _list_members(name: Schema) -> dict[str, Schema]:
     }
 
 
-def _tool(tables: ManifestTables) -> Schema:
-    answers = _answers()
+def _manifest_tool(tables: ManifestTables) -> Schema:
+    answers = _manifest_answers()
     when = describe(
         "What the arguments must be like; it may have patterns.",
         {"type": "object", "allOf": [ref(EXPECTED)]},
         {"who": "Bob"},
     )
-    choice = _object_of(("when", *tables.answers), {"when": when, **answers})
-    several = {**_list({**choice, **_one_of(tables.answers)}), "minItems": 1}
+    choice = _manifest_object(("when", *tables.answers), {"when": when, **answers})
+    several = {**_possibly_empty_list({**choice, **_exactly_one(tables.answers)}), "minItems": 1}
     schema: Schema = {
         "type": "object",
         "properties": {"type": {"const": "object"}},
         "required": ["type"],
     }
     members = {
-        **_list_members(NON_EMPTY),
+        **_offer_members(NON_EMPTY),
         "inputSchema": describe("The JSON Schema of its arguments.", schema),
         "outputSchema": describe("The JSON Schema of its structured results.", {"type": "object"}),
         "annotations": describe("Hints about it, as the protocol has them.", ANYTHING),
@@ -405,10 +407,10 @@ def _tool(tables: ManifestTables) -> Schema:
         "answers": describe("Several answers: the first whose when fits is given.", several),
     }
     keys = (*tables.answers, "answers")
-    return {**_object_of((*tables.tool, *keys), members, ("name",)), **_one_of(keys)}
+    return {**_manifest_object((*tables.tool, *keys), members, ("name",)), **_exactly_one(keys)}
 
 
-def _answers() -> dict[str, Schema]:
+def _manifest_answers() -> dict[str, Schema]:
     code = whole_number(-_MOST_CODE, _MOST_CODE)
     error = {
         "code": describe("Its number.", code, -32602),
@@ -425,10 +427,10 @@ def _answers() -> dict[str, Schema]:
     }
 
 
-def _resource(tables: ManifestTables) -> Schema:
+def _manifest_resource(tables: ManifestTables) -> Schema:
     members = {
         "uri": describe("What it is read by.", NON_EMPTY, "file:///readme.md"),
-        **_list_members(STRING),
+        **_offer_members(STRING),
         "mimeType": describe("The type of what it holds.", STRING, "text/plain"),
         "size": describe("How large it is, in bytes.", ANYTHING),
         "annotations": describe("Hints about it, as the protocol has them.", ANYTHING),
@@ -436,11 +438,11 @@ def _resource(tables: ManifestTables) -> Schema:
         "blob": describe("What it holds, as base64.", {"type": "string", **_BASE64}),
         "json": describe("A value that it holds as JSON.", ANYTHING),
     }
-    found = _object_of((*tables.resource, *tables.contents), members, ("uri",))
-    return {**found, **_one_of(tables.contents)}
+    found = _manifest_object((*tables.resource, *tables.contents), members, ("uri",))
+    return {**found, **_exactly_one(tables.contents)}
 
 
-def _prompt(tables: ManifestTables) -> Schema:
+def _manifest_prompt(tables: ManifestTables) -> Schema:
     argument = {
         "name": describe("Its name.", STRING),
         "title": describe("Its name for people.", ANYTHING),
@@ -453,17 +455,18 @@ def _prompt(tables: ManifestTables) -> Schema:
             "A text, or content as the protocol has it.", {"type": ["string", "object"]}
         ),
     }
-    messages = _list(object_with(message, tuple(message)))
+    messages = _possibly_empty_list(object_with(message, tuple(message)))
     members = {
-        **_list_members(NON_EMPTY),
+        **_offer_members(NON_EMPTY),
         "arguments": describe(
-            "What it takes.", _list(_object_of(tables.argument, argument, ("name",)))
+            "What it takes.",
+            _possibly_empty_list(_manifest_object(tables.argument, argument, ("name",))),
         ),
         "messages": describe("Its messages; ${args.NAME} stands for an argument.", messages),
         "text": describe("The text of its only message.", STRING, "Greet ${args.who}"),
     }
-    found = _object_of((*tables.prompt, *tables.messages), members, ("name",))
-    return {**found, **_one_of(tables.messages)}
+    found = _manifest_object((*tables.prompt, *tables.messages), members, ("name",))
+    return {**found, **_exactly_one(tables.messages)}
 
 
 # Snapshots of a suite.
@@ -481,11 +484,9 @@ def snapshot_schema() -> Schema:
     return document("snapshot", "mcptest snapshots", description, body, {})
 
 
-_ASSERTION = {"target": "result.content[0].text", "matcher": {"contains": "A-17"}}
-
-
 # Suites: `mcptest.yaml`.
 
+_ASSERTION = {"target": "result.content[0].text", "matcher": {"contains": "A-17"}}
 _SUITE_EXAMPLE = {
     "servers": {"shop": {"command": ["python3", "shop_server.py"]}},
     "tools": [
@@ -633,6 +634,9 @@ def _add_lane_types(types: Types) -> None:
         **types.mapping(COMPLIANCE_KEYS),
         "type": ["array", "object"],
     }
+
+
+# Hints and expected failures of `mcptest compliance run`.
 
 
 def hints_schema() -> Schema:

@@ -27,7 +27,7 @@ from mcptest.matching.suite_matchers import EXAMPLES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.formats.fields import Schema
-    from mcptest.matching.matcher import Directive, Matcher, Registry
+    from mcptest.matching.registry import Directive, Matcher, Registry
 
 __all__ = ["EXPECTED", "MATCHER", "expected_definitions", "matcher", "pattern_of"]
 

@@ -13,8 +13,8 @@ from mcptest.core.text import trail_of
 from mcptest.core.value_class import Record
 from mcptest.formats.fields import STRING, Fields, Key, Keys, kind_of, number, whole_number
 from mcptest.matching.json_values import type_name
-from mcptest.matching.matcher import Matcher, Miss
 from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import Matcher, Miss
 from mcptest.matching.suite_matchers import ROOTS, parse_target
 from mcptest.protocol.jsonrpc import tool_failure
 

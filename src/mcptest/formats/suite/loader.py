@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import PluginSpec, ServerSpec
     from mcptest.formats.suite.variables import GivenVariables
     from mcptest.formats.yaml import Document, Places
-    from mcptest.matching.matcher import Registry
+    from mcptest.matching.registry import Registry
     from mcptest.matching.snapshots import SnapshotBook
 
     Resolve = Callable[[str], str]

@@ -312,7 +312,6 @@ def is_source(value: object) -> bool:
 # Only the author of a file writes targets, matchers, regular expressions, schemas, limits and names
 # of plugins. A captured value may be sent, and be compared with.
 
-
 _CHOOSES = (
     "a captured value can be what a matcher compares with, not choose one",
     "write the target, and the name of the matcher, plugin or schema, in full",

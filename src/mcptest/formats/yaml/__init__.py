@@ -220,7 +220,6 @@ def _lists_within(value: object) -> Iterator[list[object]]:
 # keys. Duplicate keys, numbers out of range and lone surrogates are left to the YAML reader, which
 # reports their place.
 
-
 NOT_JSON = object()
 
 

@@ -35,7 +35,7 @@ from mcptest.formats.yaml.pyyaml import (
     Shield,
     Source,
     TolerantParser,
-    describe,
+    describe_error,
     split_lines,
 )
 from mcptest.formats.yaml.quick import (
@@ -118,10 +118,10 @@ def run(builder: Builder, next_event: Callable[[], Any], source: Source) -> list
     """Build a value from events; return all mistakes, a syntax error last."""
     try:
         builder.build(next_event)
-    except Abandoned:
+    except _Abandoned:
         pass
     except MarkedYAMLError as error:
-        return [*builder.diagnostics, describe(error, source)]
+        return [*builder.diagnostics, describe_error(error, source)]
     except (YAMLError, ValueError, OverflowError) as error:
         # The parser in Python lets chr() raise for "\Uffffffff".
         return [*builder.diagnostics, source.diagnostic("F002", f"not valid YAML: {error}", 0, 0)]
@@ -175,15 +175,14 @@ def ways_to_read(text: str) -> Iterator[Callable[[], Any]]:
         yield TolerantParser(text).get_event
 
 
-# Tags: the value of a tagged scalar, or a `TagError` that says what to write instead.
-
+# Tags: the value of a tagged scalar, or a `_TagError` that says what to write instead.
 
 _YAML_TAG = "tag:yaml.org,2002:"
 _COLLECTIONS = {"a mapping": "map", "a list": "seq"}
 _PLAIN_VALUES = "write plain mappings, lists, text, numbers, true, false or null"
 
 
-class TagError(ValueError):
+class _TagError(ValueError):
     """A tag that is not allowed here. `width` is its length in the file, 0 if unknown."""
 
     def __init__(self, message: str, *, help: str = "", width: int = 0) -> None:
@@ -192,7 +191,7 @@ class TagError(ValueError):
         self.width = width
 
 
-def value_of_tag(tag: str, text: str, ours: tuple[str, ...]) -> object:
+def _value_of_tag(tag: str, text: str, ours: tuple[str, ...]) -> object:
     """Return the value of a scalar with this tag; tags in `ours` give a `Tagged`."""
     if tag == "!":
         return text
@@ -204,40 +203,40 @@ def value_of_tag(tag: str, text: str, ours: tuple[str, ...]) -> object:
     try:
         return resolve_as(kind, text)
     except ValueError as refused:
-        raise TagError(f"!!{kind} does not fit: {refused}") from None
+        raise _TagError(f"!!{kind} does not fit: {refused}") from None
 
 
-def check_collection_tag(tag: str | None, what: str, ours: tuple[str, ...]) -> None:
+def _check_collection_tag(tag: str | None, what: str, ours: tuple[str, ...]) -> None:
     """Refuse every tag on `what` ("a mapping", "a list") except its own."""
     if tag not in (None, "!", _YAML_TAG + _COLLECTIONS[what]):
         raise _refusal(tag, what, ours)
 
 
-def _refusal(tag: str, what: str, ours: tuple[str, ...]) -> TagError:
+def _refusal(tag: str, what: str, ours: tuple[str, ...]) -> _TagError:
     shown = "!!" + tag.removeprefix(_YAML_TAG) if tag.startswith(_YAML_TAG) else tag
     name = shown.lstrip("!")
     width = len(shown)
     if shown in (f"!!{mine}" for mine in ours):
-        return TagError(
+        return _TagError(
             f"{shown} is on text, not on {what}",
             help=f"write {shown} before a text, and put that in quotes",
             width=width,
         )
     if shown in ("!!map", "!!seq", *(f"!!{kind}" for kind in KNOWN_TAGS)):
-        return TagError(f"{shown} does not fit {what}", width=width)
+        return _TagError(f"{shown} does not fit {what}", width=width)
     if name in ours:
-        return TagError(
+        return _TagError(
             f"the tag {shown} needs two exclamation marks", help=f"write !!{name}", width=width
         )
     refused = f"the tag {shorten(shown, 60)} is refused"
     if not ours:
-        return TagError(f"{refused}: object tags are not allowed", help=_PLAIN_VALUES, width=width)
+        return _TagError(f"{refused}: object tags are not allowed", help=_PLAIN_VALUES, width=width)
     meant = closest(name, ours)
     habits = {"regex": "re", "regexp": "re", "var": "ref", "capture": "bind", "string": "type"}
     meant = meant or habits.get(name, "")
     question = f"; did you mean !!{meant}?" if meant else ": object tags are not allowed"
     known = ", ".join(f"!!{mine}" for mine in ours)
-    return TagError(
+    return _TagError(
         f"{refused}{question}", help=f"there are: {known}; or {_PLAIN_VALUES}", width=width
     )
 
@@ -246,14 +245,14 @@ def _refusal(tag: str, what: str, ours: tuple[str, ...]) -> TagError:
 # value. Lines and columns count from 0.
 
 
-def key_spot(event: Any, first_line: int = 0) -> KeySpot:
+def _key_spot(event: Any, first_line: int = 0) -> KeySpot:
     """Return where an event begins, and its width; `first_line` is that of the parsed text."""
     start, end = event.start_mark, event.end_mark
     width = end.column - start.column if end.line == start.line else 1
     return first_line + start.line, start.column, max(width, 1)
 
 
-def value_spot(event: Any, first_line: int) -> ValueSpot:
+def _value_spot(event: Any, first_line: int) -> ValueSpot:
     """Return where a value begins and ends, and its style."""
     start, end = event.start_mark, event.end_mark
     if type(event) is ScalarEvent and event.tag is None and event.anchor is None:
@@ -280,22 +279,21 @@ class Dialect(Record):
     may_repeat: Callable[[str], bool] | None = None
 
 
-PLAIN = Dialect()
+_PLAIN = Dialect()
 
 
 # From the events of a parser to a value, with the lines of all sequence items and, if requested,
 # the place of every key and value. Mistakes are collected as diagnostics; one that makes the rest
-# meaningless raises `Abandoned`.
+# meaningless raises `_Abandoned`.
 #
 # A collection is put into its parent when it starts, so that places are known for everything
 # before a mistake.
-
 
 # The key `<<` until its mapping ends.
 _MERGE: Any = object()
 
 
-class Abandoned(Exception):
+class _Abandoned(Exception):
     """Reading cannot continue; the reason is the last diagnostic."""
 
 
@@ -311,7 +309,7 @@ class Builder:
         shield: Shield,
         *,
         with_spots: bool = False,
-        dialect: Dialect = PLAIN,
+        dialect: Dialect = _PLAIN,
         nodes: int = 0,
     ) -> None:
         self.diagnostics: list[Diagnostic] = []
@@ -402,14 +400,14 @@ class Builder:
             value = text if event.style else self._plain(event, text)
         else:
             try:
-                value = value_of_tag(event.tag, text, self._dialect.tags)
-            except TagError as refused:
+                value = _value_of_tag(event.tag, text, self._dialect.tags)
+            except _TagError as refused:
                 self._refuse_tag(event, refused)
         if event.anchor is not None:
             self._anchors[event.anchor] = (value, 1, 0, text)
         return value
 
-    def _refuse_tag(self, event: Any, refused: TagError) -> None:
+    def _refuse_tag(self, event: Any, refused: _TagError) -> None:
         self._report("F004", str(refused), event, width=refused.width, help=refused.help)
 
     def _refuse_tagged_key(self, event: Any, value: object) -> None:
@@ -476,8 +474,8 @@ class Builder:
 
     def _check_tag(self, event: Any, what: str) -> None:
         try:
-            check_collection_tag(event.tag, what, self._dialect.tags)
-        except TagError as refused:
+            _check_collection_tag(event.tag, what, self._dialect.tags)
+        except _TagError as refused:
             self._refuse_tag(event, refused)
 
     def _open(self, event: Any, child: Any) -> None:
@@ -573,19 +571,19 @@ class Builder:
         if self.spots is not None:
             key_event = self._key_event if type(node) is dict else None
             first = self._first_line
-            spot = (key_event and key_spot(key_event, first), value_spot(event, first))
+            spot = (key_event and _key_spot(key_event, first), _value_spot(event, first))
             self.spots.setdefault(id(node), {}).setdefault(step, spot)
 
     def _report(
         self, code: str, message: str, event: Any, *, width: int = 0, help: str = ""
     ) -> None:
-        line, column, span = key_spot(event)
+        line, column, span = _key_spot(event)
         self.diagnostics.append(
             self._source.diagnostic(code, message, line, column, width=width or span, help=help)
         )
         if len(self.diagnostics) >= MAX_DIAGNOSTICS:
-            raise Abandoned
+            raise _Abandoned
 
     def _abandon(self, code: str, message: str, event: Any, help: str = "") -> NoReturn:
         self._report(code, message, event, help=help)
-        raise Abandoned
+        raise _Abandoned

@@ -36,7 +36,7 @@ __all__ = [
     "Shield",
     "Source",
     "TolerantParser",
-    "describe",
+    "describe_error",
     "split_lines",
 ]
 
@@ -165,7 +165,6 @@ class TolerantParser(Reader, Scanner, Parser):
 #   in Python keeps two halves that cannot be encoded.
 # - U+0085, U+2028 and U+2029 end a line in YAML 1.1 and are ordinary text in YAML 1.2.
 
-
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("([\ud800-\udbff])([\udc00-\udfff])")
 _OLD_BREAKS = "\x85\u2028\u2029"
@@ -234,6 +233,8 @@ def _join_surrogates(pair: re.Match[str]) -> str:
     return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
 
 
+# Places in a text
+
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _ENTRY_BEFORE = re.compile(r"[ ]*(?:- +)*[^ #].*?:[ ]")
 
@@ -292,6 +293,9 @@ class Source:
         )
 
 
+# Errors in plain words
+
+
 class _SyntaxError:
     """An error of PyYAML, with what the functions below need."""
 
@@ -314,7 +318,7 @@ class _SyntaxError:
         return message, self.began, self.began_column, help
 
 
-def describe(error: MarkedYAMLError, source: Source) -> Diagnostic:
+def describe_error(error: MarkedYAMLError, source: Source) -> Diagnostic:
     """The diagnostic for a syntax error."""
     found = _SyntaxError(error, source)
     if found.char == "\t" or "tab character" in found.problem:

@@ -88,7 +88,7 @@ def _first_line(lines: list[str]) -> int:
     """Return the index of the first content, after blank lines, comments and one `---`."""
     is_marked = False
     for index, line in enumerate(lines):
-        if is_comment(line):
+        if _is_comment(line):
             continue
         if is_marked or line.rstrip(" ") != "---":
             return index
@@ -98,7 +98,7 @@ def _first_line(lines: list[str]) -> int:
 
 # The hot loop is one function: every further call per line would cost a tenth of its time.
 def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found:
-    cutter = Cutter()
+    cutter = _Cutter()
     known = cutter.known
     root: dict[int, object] = {0: None}
     starts: Starts = {}
@@ -140,7 +140,7 @@ def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found:
             first_lines = starts[id(node)]
             if key is not None:
                 if index > quiet and may_repeat(first_lines, index, len(outer)):
-                    index = read_similar(
+                    index = _read_similar(
                         node, lines, index - 1, starts, _MAX_QUICK_DEPTH - len(outer) - 1
                     )
                     quiet = index + _PAUSE
@@ -149,7 +149,7 @@ def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found:
                 node.append({})
                 indent, node = inner, node[-1]
             first_lines.append(index)
-        if kind >= FLOW:
+        if kind >= _FLOW:
             begun = (kind, str(value), indent, _MAX_QUICK_DEPTH - len(outer))
             value, index = _read_on(begun, lines, index, is_ended, starts)
         if key is None:
@@ -170,8 +170,8 @@ def _read_on(
     `begun` has its kind, its first line, the column of its parent and the levels left.
     """
     kind, head, indent, room = begun
-    if kind == FLOW:
-        return read_flow(head, lines, index, starts, room)
+    if kind == _FLOW:
+        return _read_flow(head, lines, index, starts, room)
     body, end = _block_lines(lines, index, indent)
     if not body or (end == len(lines) and not is_ended):
         raise ValueError
@@ -230,7 +230,7 @@ def may_repeat(first_lines: list[int], line: int, level: int) -> bool:
     return line - first_lines[-1] == first_lines[-1] - first_lines[-2]
 
 
-def read_similar(items: list[Any], lines: list[str], at: int, starts: Starts, room: int) -> int:
+def _read_similar(items: list[Any], lines: list[str], at: int, starts: Starts, room: int) -> int:
     """Append the items from line `at` on that are similar to the last of `items`.
 
     Returns the index of the first line that was not read, where another item starts.
@@ -281,7 +281,7 @@ def _check_similar(lines: list[str], others: list[str]) -> None:
             is_similar = not line.endswith(_BLOCK_HEADERS)
         else:
             is_similar = _before_value(line) == _before_value(other)
-            is_similar = is_similar or (is_comment(line) and is_comment(other))
+            is_similar = is_similar or (_is_comment(line) and _is_comment(other))
         if not is_similar:
             raise ValueError
 
@@ -298,7 +298,7 @@ class _ItemTemplate:
 
     def __init__(self, item: Any, lines: list[str], line: int, starts: Starts, room: int) -> None:
         self._lines = lines
-        self._cutter = Cutter()
+        self._cutter = _Cutter()
         self._cuts = [self._cut(line) for line in lines]
         self._openings = [self._opening(*both) for both in zip(lines, self._cuts, strict=True)]
         # The collections of the item, from the outermost on, and which holds which.
@@ -317,7 +317,7 @@ class _ItemTemplate:
 
     def _cut(self, line: str) -> Cut:
         cut = self._cutter.known.get(line) or self._cutter.cut(line)
-        if cut[1] == BLOCK:
+        if cut[1] == _BLOCK:
             raise ValueError
         return cut
 
@@ -346,8 +346,8 @@ class _ItemTemplate:
                 at = self._learn(value, at if is_item else at + 1, room - 1)
                 continue
             self._places[at] = number, key
-            if kind == FLOW:
-                read_flow(str(text), [], 0, {}, room)
+            if kind == _FLOW:
+                _read_flow(str(text), [], 0, {}, room)
                 self._flows[at] = room
             at += 1
         return at
@@ -365,7 +365,7 @@ class _ItemTemplate:
                     for index, other in enumerate(others):
                         text = str(self._value(other, place))
                         after = at + index * size + place + 1
-                        values.append(read_flow(text, [], after, starts, room)[0])
+                        values.append(_read_flow(text, [], after, starts, room)[0])
                 except ValueError:
                     pass
             elif others.count(line) == count:
@@ -422,7 +422,7 @@ def _read_quoted(lines: list[str], opening: str) -> list[str]:
 # One line: its column, its dash, its key, and its value or the kind of value that begins there.
 
 # What a line has: a whole value, nothing yet, `{` or `[`, `|` or `>`, only a comment.
-VALUE, EMPTY, FLOW, BLOCK, SKIP = range(5)
+VALUE, EMPTY, _FLOW, _BLOCK, SKIP = range(5)
 
 _HEAD = re.compile(
     r"""
@@ -446,12 +446,12 @@ _BLOCK_HEADER = r"([|>][+-]?) *(?: #.*)?"
 _REMEMBERED = 2000
 
 
-def is_comment(line: str) -> bool:
+def _is_comment(line: str) -> bool:
     """True if a line is blank or only a comment."""
     return line.lstrip(" ")[:1] in "#"
 
 
-class Cutter:
+class _Cutter:
     """Cuts the lines of one text, with a cache.
 
     Some lines are repeated as a whole (`jsonrpc: "2.0"`), many more up to their value.
@@ -470,9 +470,9 @@ class Cutter:
             assert match is not None, "every part of the pattern may be empty"
             indent, dash, plain, quoted = match.groups()
             key = plain or (quoted and quoted[1:-1])
-            if not (key or dash) and is_comment(line):
+            if not (key or dash) and _is_comment(line):
                 return _COMMENT
-            if not (key or dash) or (key and len(key) > MAX_KEY):
+            if not (key or dash) or (key and len(key) > _MAX_KEY):
                 raise ValueError
             column = len(indent)
             head = column, column + len(dash) if dash else -1, key
@@ -497,9 +497,9 @@ def _cut_value(rest: str) -> tuple[int, object]:
     if first in "#":
         return EMPTY, None
     if first in "{[":
-        return FLOW, rest
+        return _FLOW, rest
     if first in "|>":
-        return BLOCK, _sure(re.fullmatch(_BLOCK_HEADER, rest))[1]
+        return _BLOCK, _sure(re.fullmatch(_BLOCK_HEADER, rest))[1]
     if first == '"':
         value, end = unescape(rest)
     elif first == "'":
@@ -511,7 +511,7 @@ def _cut_value(rest: str) -> tuple[int, object]:
         if is_dash or first in _NOT_PLAIN or ": " in text or text[-1] == ":":
             raise ValueError
         return VALUE, resolve_plain(text)
-    if not is_nothing_more(rest, end):
+    if not _is_nothing_more(rest, end):
         raise ValueError
     return VALUE, value
 
@@ -527,7 +527,7 @@ def _sure(match: re.Match[str] | None) -> re.Match[str]:
 # Scalars must fit on one line, keys must be scalars with their colon on the same line, every key
 # needs a value. Anything else is left to the full reader.
 
-MAX_KEY = 1000  # libyaml takes no more than 1,024 characters as a key
+_MAX_KEY = 1000  # libyaml takes no more than 1,024 characters as a key
 
 # Compiled by `re` on first use: many files have no such collection, and start-up counts.
 _TOKEN = r"""(?x)\ *(?:
@@ -543,7 +543,7 @@ _TOKEN = r"""(?x)\ *(?:
 _ITEM, _VALUE, _COMMA = range(3)
 
 
-def read_flow(
+def _read_flow(
     text: str, lines: list[str], after: int, starts: dict[int, list[int]], room: int
 ) -> tuple[object, int]:
     """Return the collection that starts `text`, and the index of the line after it.
@@ -560,7 +560,7 @@ def read_flow(
         # Padded, so that a comment at the start of a line has its space before it.
         text = " " + lines[after]
         after += 1
-    if not is_nothing_more(text, at):
+    if not _is_nothing_more(text, at):
         raise ValueError
     return flow.root, after
 
@@ -590,7 +590,7 @@ class _Flow:
             elif colon:
                 # `{a:1}` is the one word "a:1", while `{"a":1}` is an entry.
                 is_word = plain and text[at : at + 1] not in ("", " ")
-                if is_word or at - start > MAX_KEY:
+                if is_word or at - start > _MAX_KEY:
                     raise ValueError
                 key = _text_of(double, plain, other)
                 if type(self._node) is not dict or self._next != _ITEM or key in self._node:
@@ -600,7 +600,7 @@ class _Flow:
                 self._add(resolve_plain(plain.rstrip(" ")), line)
             else:
                 self._add(_text_of(double, plain, other), line)
-        if not is_nothing_more(text, at):
+        if not _is_nothing_more(text, at):
             raise ValueError
         return None
 
@@ -662,7 +662,7 @@ def unescape(text: str) -> tuple[str, int]:
     return str(value), int(end)
 
 
-def is_nothing_more(text: str, at: int) -> bool:
+def _is_nothing_more(text: str, at: int) -> bool:
     """True if only spaces or a comment follow."""
     rest = text[at:].lstrip(" ")
     return not rest or (rest[0] == "#" and text[at] == " ")

@@ -92,7 +92,7 @@ def read_stream(
     A key of a root mapping that is written again, when it `may_repeat`, is kept as `KEY#2`.
     """
     check_size(text, file)
-    if (count := count_starts(text)) > MAX_DOCUMENTS:
+    if (count := _count_starts(text)) > MAX_DOCUMENTS:
         message = f"the file has {count:,} documents (limit {MAX_DOCUMENTS:,})"
         help = "write several files"
         raise FormatError([Diagnostic(code="F004", file=file, message=message, help=help)])
@@ -140,7 +140,7 @@ class _Reader:
             return
         shield = Shield(with_spaces(piece.text))
         for next_event in ways_to_read(shield.text):
-            outline = Outline(next_event)
+            outline = _Outline(next_event)
             builder = Builder(
                 source, shield, with_spots=True, dialect=self._dialect, nodes=self._nodes
             )
@@ -152,7 +152,7 @@ class _Reader:
         if builder.holder:
             self._keep(builder, outline, piece)
 
-    def _keep(self, builder: Builder, outline: Outline, piece: Piece) -> None:
+    def _keep(self, builder: Builder, outline: _Outline, piece: Piece) -> None:
         assert builder.spots is not None, "asked for"
         value, *leftovers = builder.holder
         root = builder.spots.pop(id(builder.holder))[0]
@@ -202,7 +202,7 @@ class _Reader:
 # but a line that begins with `#` between two events is one.
 
 
-class Outline:
+class _Outline:
     """The root keys of a document, in written order; lines and columns count from 0."""
 
     def __init__(self, next_event: Callable[[], Any]) -> None:
@@ -281,7 +281,6 @@ def _comment(lines: Sequence[str]) -> str | None:
 # blank ends a document in every context, so a stream can be cut without parsing it. A mistake in
 # one document then hides nothing in the next, and positions in a piece are off by whole lines.
 
-
 _MARKER = re.compile(r"(?:\A|(?<=[\n\r]))(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _REST_OF_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _ANYTHING = re.compile(r"(?:\A|(?<=[\n\r]))[ \t]*[^ \t\r\n#]")
@@ -296,7 +295,7 @@ class Piece(Record):
     first_line: int
 
 
-def count_starts(text: str) -> int:
+def _count_starts(text: str) -> int:
     """Count the documents that begin with `---`, including empty ones."""
     return sum(marker[0] == "---" for marker in _MARKER.finditer(text))
 

@@ -16,8 +16,8 @@ from mcptest.matching.json_values import (
     to_text,
     type_name,
 )
-from mcptest.matching.matcher import Matcher, Miss
 from mcptest.matching.matchers.text import check_empty, check_length, length_matchers
+from mcptest.matching.registry import Matcher, Miss
 
 __all__ = ["MATCHERS"]
 

@@ -11,7 +11,7 @@ import re
 from mcptest.core.diagnostics import suggest
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.json_values import no_parameter, type_name
-from mcptest.matching.matcher import CannotHoldError, Matcher, Miss, ParameterError
+from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def split_dates(text: str) -> Iterator[tuple[str, str]]:
             yield left, right
 
 
-def has_format(name: str, value: object) -> bool:
+def _has_format(name: str, value: object) -> bool:
     """True if a string has this format and is a date; a timestamp may be a number."""
     if name == "timestamp" and type(value) is int:
         return value >= 0
@@ -241,17 +241,19 @@ def _no_date(actual: object) -> Miss:
     if not isinstance(actual, str):
         return Miss(why=f"it is {type_name(actual)}")
     hint = (
-        (lambda: "it is a date when the day comes first") if has_format("eu-date", actual) else None
+        (lambda: "it is a date when the day comes first")
+        if _has_format("eu-date", actual)
+        else None
     )
     return Miss(why="it is a string that is not a date", hint=hint)
 
 
 def _check_format(name: str, actual: object) -> Miss | None:
-    if has_format(name, actual):
+    if _has_format(name, actual):
         return None
     if not isinstance(actual, str):
         return Miss(why=f"it is {type_name(actual)}")
-    others = [other for other in _FORMATS if has_format(other, actual)]
+    others = [other for other in _FORMATS if _has_format(other, actual)]
     return Miss(
         why="it is not written so",
         hint=(lambda: f"it is written as {' or '.join(others)}") if others else None,

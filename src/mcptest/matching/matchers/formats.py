@@ -7,7 +7,7 @@ from functools import partial
 
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.matching.json_values import no_parameter, type_name
-from mcptest.matching.matcher import Matcher, Miss
+from mcptest.matching.registry import Matcher, Miss
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

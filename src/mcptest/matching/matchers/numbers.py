@@ -19,7 +19,7 @@ from mcptest.matching.json_values import (
     to_text,
     type_name,
 )
-from mcptest.matching.matcher import CannotHoldError, Matcher, Miss
+from mcptest.matching.registry import CannotHoldError, Matcher, Miss
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

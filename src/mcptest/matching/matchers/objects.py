@@ -29,7 +29,8 @@ from mcptest.matching.json_values import (
     pull,
     type_name,
 )
-from mcptest.matching.matcher import (
+from mcptest.matching.matchers.dates import epoch_ms, is_date_text
+from mcptest.matching.registry import (
     BadSchemaError,
     CannotHoldError,
     Matcher,
@@ -37,7 +38,6 @@ from mcptest.matching.matcher import (
     ParameterError,
     UnknownPluginError,
 )
-from mcptest.matching.matchers.dates import epoch_ms, is_date_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.matching.json_values import Steps
-    from mcptest.matching.matcher import Plugins, TrySchema
+    from mcptest.matching.registry import Plugins, TrySchema
 
 
 __all__ = ["JSON_SCHEMA", "MATCHERS", "declared_schema"]
@@ -63,7 +63,7 @@ _OPERATORS = {
 _ORDERINGS = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 
 
-class Relation(Record):
+class _Relation(Record):
     """`L op R`: two places in one object, and what must hold between them."""
 
     source: str
@@ -74,7 +74,7 @@ class Relation(Record):
     operator: str
 
 
-def _parse_relation(raw: str) -> Relation:
+def _parse_relation(raw: str) -> _Relation:
     found = re.fullmatch(r"\s*([^<>=!]+?)\s*(<=|>=|!=|==|<|>|=)\s*([^<>=!]+?)\s*", raw)
     if found is None:
         raise ParameterError(
@@ -87,7 +87,7 @@ def _parse_relation(raw: str) -> Relation:
         raise ParameterError(f"takes paths such as order.total, not {dump_json(wrong)}")
     if steps[0] == steps[1] and sign in ("<", ">", "!="):
         raise CannotHoldError(f"compares {left} with itself, and nothing is {sign} itself")
-    return Relation(
+    return _Relation(
         source=raw.strip(),
         left=left,
         right=right,
@@ -97,7 +97,7 @@ def _parse_relation(raw: str) -> Relation:
     )
 
 
-def _check_relation(relation: Relation, actual: object) -> Miss | None:
+def _check_relation(relation: _Relation, actual: object) -> Miss | None:
     if not isinstance(actual, (dict, list)):
         why = f"it is {type_name(actual)}"
         return Miss(why=why, nowhere=why)
@@ -325,7 +325,7 @@ _MAX_QUOTED = 200
 _MAX_MESSAGE = 1000
 
 
-class PluginUse(Record):
+class _PluginUse(Record):
     """Which method of which plugin judges, and what it is given beside the value."""
 
     name: str
@@ -337,7 +337,7 @@ def _make_plugin_matcher(open_plugins: Callable[[], Plugins] | None) -> Matcher:
     """The matcher that asks one of these plugins."""
     plugins: Plugins | None = None
 
-    def parse(target: str, expected: str | None = None) -> PluginUse:
+    def parse(target: str, expected: str | None = None) -> _PluginUse:
         name, dot, method = target.partition(".")
         if not dot or not name or not method:
             raise ParameterError(f"takes NAME.METHOD, not {visible(target)!r}")
@@ -347,9 +347,9 @@ def _make_plugin_matcher(open_plugins: Callable[[], Plugins] | None) -> Matcher:
         plugins = plugins or open_plugins()
         if name not in plugins.names:
             raise _unknown_plugin(name, plugins.names)
-        return PluginUse(name=name, method=method, expected=expected)
+        return _PluginUse(name=name, method=method, expected=expected)
 
-    def check(use: PluginUse, actual: object, path: str = "") -> Miss | None:
+    def check(use: _PluginUse, actual: object, path: str = "") -> Miss | None:
         assert plugins is not None, "without plugins nothing is parsed"
         params = {"actual": actual, "expected": use.expected, "path": path}
         return _read_verdict(use, plugins.ask(use.name, use.method, params))
@@ -380,12 +380,12 @@ def _unknown_plugin(name: str, names: Sequence[str]) -> UnknownPluginError:
     )
 
 
-def _wants(use: PluginUse) -> str:
+def _wants(use: _PluginUse) -> str:
     given = "" if use.expected is None else f" for {_cut(dump_json(use.expected), _MAX_QUOTED)}"
     return f"what the plugin {use.name} accepts as {visible(use.method)}{given}"
 
 
-def _read_verdict(use: PluginUse, answer: object) -> Miss | None:
+def _read_verdict(use: _PluginUse, answer: object) -> Miss | None:
     members = answer if isinstance(answer, dict) else {}
     passes = members.get("pass")
     # Some languages write null for an empty message.

@@ -23,8 +23,8 @@ from mcptest.matching.json_values import (
     to_text,
     type_name,
 )
-from mcptest.matching.matcher import BadExpressionError, CannotHoldError, Matcher, Miss
 from mcptest.matching.regex import VERY_END, Expression, compile_expression, compile_regex
+from mcptest.matching.registry import BadExpressionError, CannotHoldError, Matcher, Miss
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,7 +123,6 @@ def _check_scalar_or_element(
 
 
 # Where long strings differ: the index in the wanted one, and the index in the other one
-
 
 # A string that has less of what is looked for is nowhere near it.
 _MIN_SHARED_CHARS = 8

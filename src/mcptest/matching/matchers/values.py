@@ -19,7 +19,7 @@ from mcptest.matching.json_values import (
     to_text,
     type_name,
 )
-from mcptest.matching.matcher import Matcher, Miss, ParameterError
+from mcptest.matching.registry import Matcher, Miss, ParameterError
 
 __all__ = ["MATCHERS", "values_equal_to"]
 

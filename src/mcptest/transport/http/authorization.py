@@ -166,7 +166,6 @@ def _fetch_document(url: str, notes: list[str]) -> Requests[dict[str, Any] | Non
 
 # Credentials
 
-
 # A token is replaced this long before it expires.
 MARGIN_S = 10.0
 

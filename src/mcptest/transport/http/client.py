@@ -294,7 +294,6 @@ class HttpClient:
 
 # One exchange. h11 has the syntax (docs/decisions/0006-http.md), the limits are here.
 
-
 # Status line and headers together.
 _MAX_HEAD_BYTES = 256 * 1024
 _GIANT = f"the headers of the answer are larger than {_MAX_HEAD_BYTES:,} bytes"

@@ -517,7 +517,6 @@ def _resolve_locally(host: str, port: int) -> list[SocketAddress] | None:
 
 # Which processes listen on a port of this machine. Linux only: elsewhere none is found.
 
-
 _LISTENING = "0A"
 
 

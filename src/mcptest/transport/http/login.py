@@ -83,7 +83,6 @@ __all__ = [
     "Prepared",
     "open_page",
     "poll_device",
-    "prepare_login",
     "why_no_browser",
     "with_login_token",
 ]
@@ -148,7 +147,7 @@ class Prepared(Record):
 # Steps
 
 
-def prepare_login(
+def _prepare_login(
     wish: LoginWish, challenge: Challenge | None, redirect_uri: str
 ) -> Requests[Prepared]:
     """Find the authorization server and be its client; `challenge` is None without a 401."""
@@ -223,7 +222,6 @@ def _choose_client(
 
 
 # Devices
-
 
 _SLOWER_S = 5.0
 # How many polls in a row may get no answer.
@@ -360,7 +358,7 @@ class LoginRun:
         """Log in with a browser; `show` opens a URL for the user."""
         with open_listener(port) as listener:
             place = f"http://127.0.0.1:{listener.getsockname()[1]}{CALLBACK_PATH}"
-            prepared = self._driver.drive(prepare_login(self._wish, self._ask_server(), place))
+            prepared = self._driver.drive(_prepare_login(self._wish, self._ask_server(), place))
             verifier, state = _random_text(), _random_text()
             LEARNED.add(verifier)
             query = {
@@ -389,7 +387,7 @@ class LoginRun:
 
     def by_device(self) -> Login:
         """Log in with a code that the user enters on any device."""
-        prepared = self._driver.drive(prepare_login(self._wish, self._ask_server(), ""))
+        prepared = self._driver.drive(_prepare_login(self._wish, self._ask_server(), ""))
         prompt = self._driver.drive(_ask_device_code(prepared, self._wish))
         self._say(f"The server names the authorization server {prepared.server.issuer}")
         self._say(f"Open {prompt.url} on any device and enter the code {prompt.user_code}")

@@ -241,7 +241,6 @@ def post(address: Address, content_type: str, body: bytes, deadline: float) -> i
 
 # A server that is asked
 
-
 _MAX_HEAD_BYTES = 8 * 1024
 _REQUEST_S = 2.0
 _TICK_S = 0.1

@@ -231,7 +231,6 @@ class _Loop:
 
 # One connection of a client. h11 has the syntax; the limits, deadlines and buffers are here.
 
-
 _READ_BYTES = 1 << 16
 _MAX_HEAD_BYTES = 1 << 16
 

@@ -53,7 +53,6 @@ __all__ = [
     "StoreError",
     "check_keyring",
     "find_store",
-    "login_command",
 ]
 
 
@@ -115,7 +114,7 @@ class Login(Record):
         try:
             endpoint = parse_url(self.token_endpoint)
         except BadUrlError as error:
-            hint = f"run {login_command(self.url)}"
+            hint = f"run {_login_command(self.url)}"
             message = f"the stored token endpoint is not a URL: {error}"
             raise OAuthError(message, hint) from None
         server = AuthorizationServer(issuer=self.issuer, token_endpoint=endpoint)
@@ -135,7 +134,7 @@ _FIELDS: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def login_command(url: str) -> str:
+def _login_command(url: str) -> str:
     """The command with which to log in to a server, for a shell."""
     return f"mcptest login {_quote_word(url)}"
 
@@ -197,7 +196,7 @@ class LoginStore:
             )
         except (NotJsonError, LookupError, TypeError):
             message = f"the keyring has no tokens for {visible(login.url)}"
-            raise StoreError(message, f"run {login_command(login.url)} --keyring") from None
+            raise StoreError(message, f"run {_login_command(login.url)} --keyring") from None
         _hide_secrets(full)
         return full
 
@@ -357,7 +356,7 @@ class LoginCredentials(Credentials):
 
     @property
     def hint(self) -> str:
-        return f"run {login_command(self._server.url)}"
+        return f"run {_login_command(self._server.url)}"
 
     @property
     def is_ready(self) -> bool:

@@ -66,7 +66,7 @@ class AsgiTransport(HttpTransport):
         host.subscribe(self._events)
         # Instead of output of a process: the tracebacks of what it raised.
         self.stderr = Ring(_TRACES_KEPT_BYTES)
-        self._client = AsgiClient(host, self._take_error)
+        self._client = _AsgiClient(host, self._take_error)
 
     def progress(self, id: object) -> str:
         """Why an answer may not come, or how far it has come."""
@@ -106,10 +106,10 @@ class AsgiTransport(HttpTransport):
 
     def _take_events(self) -> None:
         for event in self._events.take():
-            if isinstance(event, AppRaised):
+            if isinstance(event, _AppRaised):
                 self.stderr.add(format_traceback(event.error))
                 self.deliver([raised_fault(event.error, is_end=event.is_end)])
-            if isinstance(event, AppEnded) or (isinstance(event, AppRaised) and event.is_over):
+            if isinstance(event, _AppEnded) or (isinstance(event, _AppRaised) and event.is_over):
                 self.is_lost = True
 
     def _take_error(self, error: BaseException, request: HttpRequest) -> None:
@@ -147,7 +147,6 @@ _ONCE = "some apps can be started once only: give a function that makes one, ins
 
 # The app: its lifespan and its requests, in a thread of their own
 
-
 ASGI = {"version": "3.0", "spec_version": "2.3"}
 
 _MAX_SAID = 300
@@ -156,7 +155,7 @@ _MAX_SAID = 300
 _CAUSE_PATIENCE_S = 1.0
 
 
-class AppRaised(Record):
+class _AppRaised(Record):
     """An exception that no request caused; `is_over` if nothing runs any more."""
 
     error: BaseException
@@ -164,7 +163,7 @@ class AppRaised(Record):
     is_over: bool = False
 
 
-class AppEnded(Record):
+class _AppEnded(Record):
     """Nothing runs any more."""
 
 
@@ -289,7 +288,7 @@ class AsgiHost:
         """The app has ended."""
         if error:
             self._report_error(error, is_end=True, is_over=True)
-        self._post(AppEnded())
+        self._post(_AppEnded())
 
     def task_raised(self, error: BaseException) -> None:
         """A task has raised, and no code handled it."""
@@ -298,12 +297,12 @@ class AsgiHost:
 
     def _report_error(self, error: BaseException, *, is_end: bool, is_over: bool = False) -> None:
         if self._queues:
-            self._post(AppRaised(error=error, is_end=is_end, is_over=is_over))
+            self._post(_AppRaised(error=error, is_end=is_end, is_over=is_over))
         else:
             self.unreported.append(error)
 
     def thread_ended(self) -> None:
-        self._post(AppEnded())
+        self._post(_AppEnded())
 
 
 def _reason_of(said: Message) -> str:
@@ -313,14 +312,13 @@ def _reason_of(said: Message) -> str:
 # One request to the app and its answer, without a connection. The thread of the app posts it
 # to a queue, which the client reads like a connection.
 
-
 _START, _BODY = "http.response.start", "http.response.body"
 
 # With such a status a framework answers for the app, whose exception follows.
 _BROKEN_STATUS = 500
 
 
-class AsgiClient(HttpClient):
+class _AsgiClient(HttpClient):
     """All requests to one app. `report` is given what the app raises, and for which request."""
 
     def __init__(self, host: AsgiHost, report: Report) -> None:

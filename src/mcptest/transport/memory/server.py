@@ -120,7 +120,7 @@ class MemoryTransport:
         self.unsent_bytes = 0
         self.last_output: list[Item] = []
         self.transport = f"memory:{next(_numbers)}"
-        self._server = find_lowlevel_server(target)
+        self._server = _find_lowlevel_server(target)
         # FastMCP enters its lifespan around the low-level server, which does not know it.
         self._lifespan: Any = getattr(target, "_lifespan_manager", nullcontext)
         self._items: list[Item] = []
@@ -343,7 +343,6 @@ def _encode_item(item: Any) -> bytes:
 
 # The object under test: a server, an ASGI app, or a function that makes either
 
-
 _WANTED = (
     "give a server of the official SDK (MCPServer, the FastMCP of its version 1, or the low-level "
     "Server), one of the package fastmcp (FastMCP), an ASGI app, or a function without parameters "
@@ -359,11 +358,11 @@ class MemoryTarget:
     """
 
     def __init__(self, target: Any) -> None:
-        is_maker = find_lowlevel_server(target) is None and _can_be_called_with(target, 0)
+        is_maker = _find_lowlevel_server(target) is None and _can_be_called_with(target, 0)
         self._make: Callable[[], Any] | None = target if is_maker else None
         # The first one shows which transport it needs; the first session uses it.
         self._next: Any = _call_maker(self._make) if self._make else target
-        self.is_app = find_lowlevel_server(self._next) is None
+        self.is_app = _find_lowlevel_server(self._next) is None
         if self.is_app and not _can_be_called_with(self._next, 3):
             shown = excerpt(repr(self._next), 80)
             raise UsageError(f"{shown} cannot be tested in memory", _WANTED)
@@ -395,7 +394,7 @@ class MemoryTarget:
         return raised + ([ending] if ending else [])
 
 
-def find_lowlevel_server(target: Any) -> Any:
+def _find_lowlevel_server(target: Any) -> Any:
     """The low-level server of a server object; None if it is not a server object."""
     # None of them has a public name for it; their own memory transports do the same.
     inner = (getattr(target, name, None) for name in ("_lowlevel_server", "_mcp_server"))

@@ -154,7 +154,7 @@ class LoopThread:
         if not self.is_alive or not self.call(turned.set) or turned.wait(patience_s):
             return ""
         frames = sys._current_frames()
-        return locate_frame(frames.get(self._thread.ident or 0)) or "a place that is not known"
+        return _locate_frame(frames.get(self._thread.ident or 0)) or "a place that is not known"
 
     def end(self, grace: Grace, pump: Pump | None, *, at_once: bool) -> Ending:
         """End the thread: ask, cancel, interrupt; "" when asking was enough.
@@ -269,7 +269,6 @@ class ThreadQueue:
 
 # Exceptions and stacks of the user's code, in words
 
-
 _MAX_WORDS = 300
 
 # Installed code is hardly ever the place to look at.
@@ -279,7 +278,7 @@ _OURS = os.path.abspath(__file__).rsplit(os.sep, 2)[0] + os.sep
 _FOREIGN = (*_INSTALLED, _OURS)
 
 
-def only_cause(error: BaseException) -> BaseException:
+def _only_cause(error: BaseException) -> BaseException:
     """The only exception of a group, as task groups raise them; else the error itself."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
@@ -288,7 +287,7 @@ def only_cause(error: BaseException) -> BaseException:
 
 def describe_exception(error: BaseException) -> str:
     """An exception as one line: what it is, what it says, and where it was raised."""
-    error = only_cause(error)
+    error = _only_cause(error)
     words = excerpt(str(error), _MAX_WORDS)
     text = f"{type(error).__name__}: {words}" if words else type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)
@@ -303,7 +302,7 @@ def describe_exception(error: BaseException) -> str:
 
 def format_traceback(error: BaseException) -> bytes:
     """The traceback, as Python would have written it to stderr."""
-    error = only_cause(error)
+    error = _only_cause(error)
     trace = error.__traceback__
     # Start it where the user's own code starts.
     while trace and trace.tb_next and trace.tb_frame.f_code.co_filename.startswith(_FOREIGN):
@@ -312,7 +311,7 @@ def format_traceback(error: BaseException) -> bytes:
     return "".join(lines).encode("utf-8", "replace")
 
 
-def locate_frame(frame: FrameType | None) -> str:
+def _locate_frame(frame: FrameType | None) -> str:
     """The innermost place of the user's own code on a stack, or the innermost of all."""
     places = []
     while frame is not None:
@@ -327,7 +326,6 @@ def _place(file: str, line: int | None, name: str) -> str:
 
 
 # Faults of a server that raised, or that did not end
-
 
 RAISED = "server_raised"
 

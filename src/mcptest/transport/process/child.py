@@ -261,7 +261,6 @@ def open_null() -> int:
 # The guardian is a shell, which costs a millisecond. A fork of this process would cost six, because
 # each page of memory is then copied before it is changed; it is used where there is no shell.
 
-
 _SHELL = "/bin/sh"
 
 # Reads `+12` when group 12 starts, `-12` when it has ended, and `.` when all is cleaned up. Without
