@@ -87,7 +87,7 @@ COMMANDS = {
 
 # Commands that messages about the lanes of a suite name, and that this version does not have.
 _PLANNED = {
-    ("eval",): 'mcptest run checks the lane "evals" for mistakes and reports it as not run',
+    "eval": 'mcptest run checks the lane "evals" for mistakes and reports it as not run',
 }
 
 # Commands that other tools have, and what does that here.
@@ -158,12 +158,11 @@ def _run_mcptest(words: list[str]) -> int:
         return ExitCode.PASSED if words else ExitCode.BAD_INPUT
     if words[0] in _VERSION_OPTIONS:
         return _print_version()
-    for planned, help in _PLANNED.items():
-        if tuple(words[: len(planned)]) == planned:
-            raise UsageError(f"this version has no command mcptest {' '.join(planned)}", help)
     name, *rest = words
     if name in COMMANDS:
         return _run_command(load_command(name), rest)
+    if name in _PLANNED:
+        raise UsageError(f"this version has no command mcptest {name}", _PLANNED[name])
     if name in _ELSEWHERE:
         raise UsageError(f"there is no command {name!r}", _ELSEWHERE[name])
     meant = closest(name, COMMANDS)

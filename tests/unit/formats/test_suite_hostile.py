@@ -12,7 +12,7 @@ from suite_reading import FILE, SERVER, case_of, context, entry, load, mistakes,
 
 from mcptest.core.diagnostics import CODES
 from mcptest.core.errors import FormatError
-from mcptest.formats.suite.expect import ASSERTION_KEYS, EXPECT_KEYS
+from mcptest.formats.suite.expect import ASSERTION_KEYS, BUDGETS, EXPECT_KEYS
 from mcptest.formats.suite.loader import FILE_KEYS, load_suite
 from mcptest.formats.suite.servers import SERVER_KEYS
 from mcptest.formats.suite.tests import DEFAULT_KEYS, ENTRY_KEYS, STEP_KEYS
@@ -254,7 +254,7 @@ def test_the_full_suite_has_every_key_and_nothing_wrong() -> None:
     assert set(SERVER_KEYS) - {"from"} == set(FULL["servers"]["a"])
     assert set(DEFAULT_KEYS) == set(FULL["defaults"])
     entries = {key for one in FULL["tools"] for key in one}
-    budgets = {"threshold", "max_duration_ms", "max_response_tokens"}
+    budgets = set(BUDGETS)
     assert set(ENTRY_KEYS["tools"]) == entries | budgets
     assert set(STEP_KEYS) == {*STEP, "uri", "prompt", *budgets}
     assert (set(EXPECT_KEYS), set(ASSERTION_KEYS)) == (set(EXPECT), set(ASSERTION))
