@@ -86,7 +86,7 @@ __all__ = [
     "make_suite_started",
     "merge_endings",
     "run_plan",
-    "score_conformance",
+    "score_sessions",
 ]
 
 
@@ -233,13 +233,13 @@ class Run:
         fault = self.performer.start_fault
         no_server = fault and not self.pool.has_started_one and self._options.may_give_up
         summary = Summary() if no_server else self._tally.summary
-        conformance = score_conformance(self.pool.scores)
+        score = score_sessions(self.pool.scores)
         coverage = combine_coverage([self.count_coverage()])
         finished = RunFinished(
             summary=summary,
             duration_s=duration_s,
-            findings=collect_findings(self.pool.findings, conformance),
-            conformance=conformance,
+            findings=collect_findings(self.pool.findings, score),
+            conformance=score,
             fault=fault if no_server and not interrupted else None,
             interrupted=interrupted,
             interrupted_in=self._current if interrupted else "",
@@ -628,7 +628,7 @@ def _describe_missed_coverage(finished: RunFinished, wanted: float | None) -> st
     return f"coverage is {seen}, and --min-coverage asks for {wanted:g} %"
 
 
-def score_conformance(scores: Sequence[Scored]) -> CaptureScore:
+def score_sessions(scores: Sequence[Scored]) -> CaptureScore:
     """The verdicts of the rules on each server, and on all of them together."""
     if not scores:
         return CaptureScore()
