@@ -16,14 +16,12 @@ from mcptest.cli.one_server import print_fault, print_note, print_stderr
 from mcptest.cli.options import COLOR_OPTIONS, Command, Option, check_choice, parse_color
 from mcptest.cli.output import (
     StandardOutput,
-    check_writable,
     hide_secrets,
     terminal_columns,
     wants_colour,
-    write_file,
     write_stderr,
 )
-from mcptest.cli.report_files import refuse_clashes
+from mcptest.cli.report_files import check_writable, refuse_clashes, write_file
 from mcptest.cli.shared_options import (
     CONFIG_OPTION,
     ENV_FILE_OPTION,

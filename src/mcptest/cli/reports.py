@@ -8,13 +8,11 @@ from mcptest import __version__
 from mcptest.cli.options import parse_color, parse_number
 from mcptest.cli.output import (
     StandardOutput,
-    check_writable,
     is_terminal,
     silence_stdout,
     terminal_columns,
     wants_colour,
     write_commands,
-    write_file,
     write_stderr_wrapped,
 )
 from mcptest.core.diagnostics import closest
@@ -103,19 +101,20 @@ class Reports:
         asked = _parse_targets(arguments)
         named = [*(file for _, file in asked if file != STDOUT), *arguments.all("--capture")]
         if named:
-            from mcptest.cli.report_files import refuse_clashes  # noqa: PLC0415  # rare
+            from mcptest.cli.report_files import (  # noqa: PLC0415  # rare
+                check_writable,
+                refuse_clashes,
+            )
 
             refuse_clashes(named, arguments)
+            for file in named:
+                check_writable(file)
         self._targets: dict[str, list[str]] = {}
         if on_github and os.environ.get("GITHUB_ACTIONS") == "true":
             for name, file in () if arguments.has("--no-github") else _find_github_targets(asked):
                 self._targets.setdefault(name, []).append(file)
         for name, file in asked:
-            if file != STDOUT:
-                check_writable(file)
             self._targets.setdefault(name, []).append(file)
-        if arguments.has("--capture"):
-            check_writable(arguments.last("--capture"))
         self.has_files = arguments.has("--capture") or any(
             file not in (STDOUT, STDERR) for files in self._targets.values() for file in files
         )
@@ -379,6 +378,8 @@ def _parse_targets(arguments: Arguments) -> list[tuple[str, str]]:
     if arguments.has("--json"):
         asked.append(("json", STDOUT))
     if arguments.has("--junit"):
+        from mcptest.cli.report_files import check_writable  # noqa: PLC0415  # rare
+
         check_writable(arguments.last("--junit"))
         asked.append(("junit", arguments.last("--junit")))
     if all(file != STDOUT for _, file in asked):
@@ -415,6 +416,8 @@ def _write_report(name: str, file: str, text: str) -> None:
         output, entry = StandardOutput(), REPORTERS.get(name)
         (output.write if entry and entry.is_for_people else output.write_utf8)(text)
         return
+    from mcptest.cli.report_files import write_file  # noqa: PLC0415  # rare
+
     summary = os.environ.get("GITHUB_STEP_SUMMARY", "")
     # All programs of a step of GitHub Actions append to its summary.
     is_summary = bool(summary) and os.path.realpath(file) == os.path.realpath(summary)

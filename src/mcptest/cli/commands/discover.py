@@ -16,7 +16,8 @@ from itertools import zip_longest
 
 from mcptest.cli.one_server import print_note, use_server
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, check_writable, write_file, write_stderr
+from mcptest.cli.output import StandardOutput, write_stderr
+from mcptest.cli.report_files import check_writable, write_file
 from mcptest.cli.shared_options import (
     SERVER_DETAILS,
     SERVER_OPTIONS,
