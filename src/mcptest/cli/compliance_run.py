@@ -107,7 +107,7 @@ _SUITE_OPTIONS = (
 _REPORTERS = {name: name for name in ("json", "junit", "sarif", "html", "markdown")}
 
 
-def check_live_server(arguments: Arguments) -> int:
+def _check_live_server(arguments: Arguments) -> int:
     """Check a server, and write the report; return the exit code."""
     if arguments.paths:
         message = f"mcptest compliance run takes no {visible(arguments.paths[0])!r}"
@@ -597,6 +597,6 @@ RUN_COMMAND = Command(
         "mcptest compliance run --min-grade A --hints hints.yml -- python3 server.py",
         "mcptest compliance run --from-suite mcptest.yaml",
     ),
-    run=check_live_server,
+    run=_check_live_server,
     takes_command=True,
 )

@@ -1,4 +1,4 @@
-"""From the results of a run to its report: grade, expected failures, known causes. Pure.
+"""From the results of a run to its report: grade, expected failures, known causes.
 
 A profile is the list of the checks that count in one revision, with their levels. It never changes:
 a server that had an A yesterday has one today, unless the server changed. Checks that are written
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GRADES",
+    "SHARED",
     "UNKNOWN",
     "Grade",
     "Judgement",

@@ -54,8 +54,8 @@ __all__ = [
 
 
 # A short run needs no progress line, and it must not flash.
-FIRST_AFTER_S = 0.2
-REDRAW_EVERY_S = 0.1
+_FIRST_AFTER_S = 0.2
+_REDRAW_EVERY_S = 0.1
 
 
 class Progress:
@@ -65,7 +65,7 @@ class Progress:
         # The last column stays empty: some terminals wrap when it is filled.
         self._cells = max(width - 1, 1)
         self._total = total
-        self._due = now + FIRST_AFTER_S
+        self._due = now + _FIRST_AFTER_S
         self._wanted: tuple[str, str, str] | None = None
         self._drawn = 0
 
@@ -82,7 +82,7 @@ class Progress:
         """What to write to update the line; "" if it is too early."""
         if not self._wanted or now < self._due:
             return ""
-        self._due = now + REDRAW_EVERY_S
+        self._due = now + _REDRAW_EVERY_S
         line, cells = _render_progress(*self._wanted, self._cells)
         self._wanted = None
         text = self.erase() + line
@@ -135,12 +135,12 @@ def _fit(text: str, limit: int) -> tuple[str, int]:
     return text, cells
 
 
-DETAIL_INDENT = " " * 6
-# The columns taken by DETAIL_INDENT and the label in front of a value.
-VALUE_COLUMN = 18
-MAX_NAME_CHARS = 80
-MAX_MESSAGE_CHARS = 1_000
-MAX_QUOTE_CHARS = 300
+_DETAIL_INDENT = " " * 6
+# The columns taken by _DETAIL_INDENT and the label in front of a value.
+_VALUE_COLUMN = 18
+_MAX_NAME_CHARS = 80
+_MAX_MESSAGE_CHARS = 1_000
+_MAX_QUOTE_CHARS = 300
 
 
 class TerminalReporter:
@@ -305,13 +305,13 @@ class TerminalReporter:
             same_as = self._seen.first_like(result, " same cause as above")
         # With -v every test shows what it sent and what came back.
         elif result.mismatches and not self._verbose:
-            name = excerpt(result.name, MAX_NAME_CHARS)
+            name = excerpt(result.name, _MAX_NAME_CHARS)
             server = shown_server(self._run, self._suite)
             label = f' same as "{name}"' + (f" on {server}" if server else "")
             same_as = self._seen.first_like(result, label)
         new_stderr = self._seen.new_stderr(result)
         if same_as is None and result.status in ("failed", "error"):
-            columns, verbose = self._width - VALUE_COLUMN, self._verbose
+            columns, verbose = self._width - _VALUE_COLUMN, self._verbose
             lines = render_result(result, columns=columns, verbose=verbose, is_on_terminal=True)
             lines.insert(0, place_line(self._suite.file, result.line))
         else:
@@ -320,12 +320,12 @@ class TerminalReporter:
                 lines += stderr_lines(result.stderr)
             lines += stderr_lines(new_stderr)
         if self._live:
-            columns = self._width - len(DETAIL_INDENT)
+            columns = self._width - len(_DETAIL_INDENT)
             lines = [
                 line.but(text=part) for line in lines for part in wrap_detail(line.text, columns)
             ]
         painted = [
-            DETAIL_INDENT + self._paint.diff_line(line) if line.text else "" for line in lines
+            _DETAIL_INDENT + self._paint.diff_line(line) if line.text else "" for line in lines
         ]
         return same_as or "", painted
 
@@ -369,7 +369,7 @@ class TerminalReporter:
         if ending:
             lines.append(paint.red(ending) if finished.interrupted else paint.yellow(ending))
         if finished.interrupted and finished.interrupted_in:
-            name = excerpt(finished.interrupted_in, MAX_QUOTE_CHARS)
+            name = excerpt(finished.interrupted_in, _MAX_QUOTE_CHARS)
             lines.append(f'  in the middle of "{name}"; its call may have taken effect')
         return lines
 
@@ -420,7 +420,7 @@ def finding_lines(finding: Finding, server: str, paint: Paint) -> list[str]:
         text += f" [{visible(finding.server)}]"
     lines = [f"{paint.yellow('note:')} {text}"]
     if finding.quote:
-        lines.append(f"      {excerpt(finding.quote, MAX_QUOTE_CHARS)}")
+        lines.append(f"      {excerpt(finding.quote, _MAX_QUOTE_CHARS)}")
     return lines
 
 
@@ -445,4 +445,4 @@ def _cut_list(names: Iterable[str]) -> str:
 
 
 def _cut(text: str) -> str:
-    return excerpt(text, MAX_MESSAGE_CHARS)
+    return excerpt(text, _MAX_MESSAGE_CHARS)
