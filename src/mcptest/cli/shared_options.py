@@ -61,6 +61,7 @@ __all__ = [
     "SHOWN_VARIABLE",
     "SPEC_VERSION_OPTION",
     "START_TIMEOUT_OPTION",
+    "VERBOSE_OPTION",
     "WATCHER_VARIABLE",
     "choose_server",
     "choose_servers",

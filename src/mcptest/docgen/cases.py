@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from mcptest.docgen.model import Inline, Message
 
 __all__ = [
+    "MAX_NAME_CHARS",
+    "MAX_TEXT_CHARS",
+    "MAX_VALUE_CHARS",
     "Call",
     "build_case",
     "build_legend",

@@ -24,6 +24,7 @@ __all__ = [
     "CONDUCTOR_ENDINGS",
     "CONFIG_NAMES",
     "FORMATS",
+    "RECOGNISED_BYTES",
     "SUITE_ENDINGS",
     "SUITE_NAMES",
     "SuiteFolders",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATEGORIES",
+    "MAX_SENTENCES",
     "META_CAPABILITIES",
     "META_LOG_LEVEL",
     "META_SERVER_INFO",
