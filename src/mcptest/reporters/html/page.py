@@ -46,365 +46,12 @@ __all__ = [
 
 _MAX_NAME_CHARS = 300
 _MAX_TEXT_CHARS = 1_000
-_MAX_TAGS = 20
-_MAX_NOTES = 50
-_MAX_MISMATCHES = 200
-_MAX_VALUE_CHARS = 2_000
-_MAX_ANSWER_CHARS = 20_000
-_MAX_LINE_CHARS = 2_000
-_MAX_LOG_LINES = 200
-_MAX_LOG_CHARS = 2_000
-_MAX_OUTPUT_LINES = 200
-_MAX_OUTPUT_CHARS = 1_000
-# Lines do not wrap on the page, so a caret line fits below any value that is shown whole.
-_COLUMNS = 300
-
-_LINE_CLASSES = {"-": "wanted", "+": "came", "^": "pointer", "…": "aside"}
-_DIRECTIONS = {"sent": "→ sent", "received": "← received", "stderr": "stderr", "noise": "noise"}
-
-
-def _render_row(result: CaseResult, number: int, *, has_card: bool, log: Markup) -> Markup:
-    """A test in the list. One that has a card links to it, any other opens in place."""
-    head = [_status(result), " ", _name(result, number if has_card else 0), *_marks(result)]
-    head.append(_time(result))
-    more = Markup("")
-    if not has_card:
-        # Why a test was skipped; or why it failed, if the page has no room for its card.
-        why = headline(result) if result.status in ("failed", "error") else result.reason
-        reason = [element("p", cut(why, _MAX_TEXT_CHARS))] if why else []
-        more = joined([*reason, *_notes(result), log])
-    inner = element("details", element("summary", *head), more) if more else joined(head)
-    return element("li", inner, class_=_classes(result), id=f"t{number}")
-
-
-def _render_card(
-    result: CaseResult, number: int, suite: str, file: str, *, server: str, is_open: bool = True
-) -> Markup:
-    """Everything about a failed test; `server` is "" if it need not be named."""
-    origin = [cut(suite, _MAX_NAME_CHARS), " · ", _render_place(file, result.line)]
-    if server:
-        origin += [" · ", element("span", "on ", cut(server, _MAX_NAME_CHARS), class_="server")]
-    words = [_status(result), " ", _name(result), *_marks(result), _time(result)]
-    head = element("summary", *words, element("span", *origin, class_="origin"))
-    body = [
-        *([element("p", cut(result.reason, _MAX_TEXT_CHARS))] if result.reason else []),
-        *_fault_parts(result.fault),
-        *_difference(result),
-        *_mismatch_table(result.mismatches),
-        _render_log(result.log),
-    ]
-    if result.sent and not result.log:
-        body.append(_fold("Request", _output("Sent", result.sent)))
-    if result.actual is not ABSENT and not result.log:
-        answer = element("span", show_json(result.actual, _MAX_ANSWER_CHARS))
-        body.append(_fold("Answer", element("pre", answer, tabindex=0)))
-    if result.stderr.strip() and not (result.fault and result.fault.evidence.stderr_tail):
-        body.append(_output("Standard error during this test", result.stderr))
-    body += _notes(result)
-    classes = f"failure {_classes(result)}"
-    return element("details", head, *body, class_=classes, id=f"f{number}", open=is_open)
-
-
-def _render_place(file: str, line: int = 0) -> Markup:
-    """`file:line`, which editors accept."""
-    place = cut(file, _MAX_NAME_CHARS)
-    return element("span", Markup(f"{place}:{line}") if line else place, class_="place")
-
-
-def _render_log(log: Sequence[LogLine], *, max_lines: int = _MAX_LOG_LINES) -> Markup:
-    """The messages of a test with their times; nothing if they were not kept."""
-    if not log:
-        return Markup("")
-    rows = [
-        element(
-            "tr",
-            element("td", f"{line.at_s * 1000:,.1f} ms", class_="number"),
-            element("td", _DIRECTIONS[line.direction], class_="direction"),
-            element("td", element("code", cut(line.text, _MAX_LOG_CHARS))),
-            class_=line.direction,
-        )
-        for line in log[:max_lines]
-    ]
-    hidden = len(log) - max_lines
-    left_out = f"… {plural(hidden, 'later line')} left out of this report" if hidden > 0 else ""
-    log_table = table(("at", "what", "text"), rows, left_out=left_out, class_="log")
-    return _fold(f"Message log ({plural(len(log), 'line')})", log_table)
-
-
-def _output(label: str, text: str) -> Markup:
-    """The last lines of a server's output."""
-    lines = text.rstrip("\n").split("\n")
-    hidden = len(lines) - _MAX_OUTPUT_LINES
-    if hidden > 0:
-        lines = [f"… {plural(hidden, 'earlier line')}", *lines[hidden:]]
-    shown_lines = (element("span", cut(line, _MAX_OUTPUT_CHARS)) for line in lines)
-    return joined([element("h3", label), element("pre", *shown_lines, tabindex=0)])
-
-
-def _lines(lines: Iterable[DiffLine]) -> Markup:
-    """Lines of the terminal report, in the colour of their kind."""
-    spans = (
-        element("span", cut(line.text, _MAX_LINE_CHARS), class_=_LINE_CLASSES.get(line.sign, False))
-        for line in lines
-    )
-    # Focusable, so that long lines can be scrolled with the keyboard.
-    return element("pre", *spans, tabindex=0)
-
-
-def _classes(result: CaseResult) -> str:
-    return f"{result.status} flaky" if result.is_flaky else result.status
-
-
-def _status(result: CaseResult) -> Markup:
-    return element("span", result.status, class_="status")
-
-
-def _name(result: CaseResult, card: int = 0) -> Markup:
-    name = cut(result.name, _MAX_NAME_CHARS)
-    return element("span", element("a", name, href=f"#f{card}") if card else name, class_="name")
-
-
-def _marks(result: CaseResult) -> list[Markup]:
-    marks = []
-    if result.is_flaky:
-        marks.append(_mark(f"flaky: passed at attempt {result.attempts:,}"))
-    elif result.attempts > 1:
-        marks.append(_mark(f"{result.attempts:,} attempts"))
-    if result.not_run:
-        marks.append(_mark("not run: this version cannot"))
-    for tag in result.tags[:_MAX_TAGS]:
-        marks.append(joined([" ", element("span", cut(tag, _MAX_NAME_CHARS), class_="tag")]))
-    if more := and_more(result.tags, _MAX_TAGS, "tag"):
-        marks.append(element("span", f" {more}", class_="aside"))
-    return marks
-
-
-def _mark(text: str) -> Markup:
-    return joined([" ", element("span", text, class_="mark")])
-
-
-def _time(result: CaseResult) -> Markup:
-    if result.status == "skipped":
-        return Markup("")
-    return joined([" ", element("span", render_duration(result.duration_s), class_="time")])
-
-
-def _notes(result: CaseResult) -> list[Markup]:
-    notes = [
-        element("p", "note: ", cut(note, _MAX_TEXT_CHARS), class_="aside")
-        for note in result.notes[:_MAX_NOTES]
-    ]
-    if more := and_more(result.notes, _MAX_NOTES, "note"):
-        notes.append(element("p", more, class_="aside"))
-    return notes
-
-
-def _fault_parts(fault: Fault | None) -> list[Markup]:
-    if fault is None:
-        return []
-    # Longer excerpts of the server's output fit here than in a terminal.
-    evidence = fault.evidence
-    bare = fault.but(evidence=evidence.but(stderr_tail="", stdout_tail=""))
-    details = fault_details(bare, verbose=True)
-    outputs = (
-        ("stderr", evidence.stderr_tail),
-        ("body" if evidence.url else "stdout", evidence.stdout_tail),
-    )
-    return [
-        element("p", element("strong", fault_headline(fault), class_="is-error")),
-        *([_lines(details)] if details else []),
-        *(_output(f"Last {label}", text) for label, text in outputs if text.strip()),
-    ]
-
-
-def _difference(result: CaseResult) -> list[Markup]:
-    """The lines of the terminal report: each mismatch, then its place in the answer."""
-    if not result.mismatches:
-        return []
-    bare = result.but(reason="", fault=None, stderr="", notes=())
-    lines = render_result(bare, columns=_COLUMNS, verbose=False)
-    return [_lines(lines[1:] if lines and not lines[0].text else lines)]
-
-
-def _mismatch_table(mismatches: Sequence[Mismatch]) -> list[Markup]:
-    if not mismatches:
-        return []
-    words = ("path", "expected", "actual", "why", "hint")
-    rows = []
-    for mismatch in mismatches[:_MAX_MISMATCHES]:
-        path = cut(mismatch.path, _MAX_NAME_CHARS) or Markup("(the whole answer)")
-        cells = [element("th", element("code", path), scope="row")]
-        for side in cut_sides(mismatch, _MAX_VALUE_CHARS - 4):
-            value = "(nothing)" if side is ABSENT else show_json(side, _MAX_VALUE_CHARS)
-            cells.append(element("td", element("code", value)))
-        for text in (mismatch.message, mismatch.hint):
-            cells.append(element("td", cut(text, _MAX_TEXT_CHARS)))
-        rows.append(element("tr", *cells))
-    noun = "mismatch" if len(mismatches) == 1 else "mismatches"
-    left_out = and_more(mismatches, _MAX_MISMATCHES)
-    values = table(words, rows, left_out=left_out, class_="values")
-    return [_fold(f"Table of {len(mismatches):,} {noun}", values)]
-
-
-def _fold(title: str, inner: Markup) -> Markup:
-    inside = element("div", inner, class_="scroll")
-    return element("details", element("summary", title), inside)
-
-
-_SLOWEST = 10
-_MAX_CHART_NAME_CHARS = 120
-
-# Upper ends of the columns, in seconds, each about three times the one before.
-_ENDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, float("inf"))
-_LABELS = (
-    "under 1 ms",
-    "1 to 3 ms",
-    "3 to 10 ms",
-    "10 to 30 ms",
-    "30 to 100 ms",
-    "100 to 300 ms",
-    "0.3 to 1 s",
-    "1 to 3 s",
-    "3 to 10 s",
-    "10 s and more",
-)
-
-
-class _Timing(Record):
-    """How long the test with this number on the page took."""
-
-    number: int
-    name: str
-    duration_s: float
-
-
-def _render_durations(timings: Sequence[_Timing]) -> Markup:
-    """The slowest tests, and how durations are distributed; nothing if no test ran."""
-    if not timings:
-        return Markup("")
-    slowest = nlargest(_SLOWEST, timings, key=lambda timing: timing.duration_s)
-    longest = slowest[0].duration_s
-    slow_rows = [
-        _bar_row(
-            element("a", cut(timing.name, _MAX_CHART_NAME_CHARS), href=f"#t{timing.number}"),
-            timing.duration_s / longest if longest else 0.0,
-            render_duration(timing.duration_s),
-        )
-        for timing in slowest
-    ]
-    counts = [0] * len(_ENDS)
-    for timing in timings:
-        counts[next(at for at, end in enumerate(_ENDS) if timing.duration_s < end)] += 1
-    filled = [at for at, count in enumerate(counts) if count]
-    rows = [
-        _bar_row(_LABELS[at], counts[at] / max(counts), f"{counts[at]:,}")
-        for at in range(filled[0], filled[-1] + 1)
-    ]
-    charts = element(
-        "div",
-        _chart("Slowest tests", ("test", "took"), slow_rows),
-        _chart("All tests by duration", ("took", "tests"), rows),
-        class_="charts",
-    )
-    return element("section", element("h2", "Durations"), charts, id="durations")
-
-
-def _bar(share: float, class_: str = "") -> Markup:
-    """A bar that fills this part (0 to 1) of its box. The value is written beside it."""
-    # A small value must not look like none.
-    width = f"{max(0.5, 100 * share):.1f}" if share else "0"
-    rectangle = element("rect", width=width, height=8)
-    box = {"viewBox": "0 0 100 8", "preserveAspectRatio": "none"}
-    return element("svg", rectangle, aria_hidden="true", class_=class_ or False, **box)
-
-
-def _chart(title: str, heads: tuple[str, str], rows: list[Markup]) -> Markup:
-    # The bars repeat the next column, so their column has no header.
-    label, value = heads
-    return element("div", element("h3", title), table((label, "", value), rows))
-
-
-def _bar_row(label: str, share: float, value: str) -> Markup:
-    return element(
-        "tr",
-        element("th", label, scope="row"),
-        element("td", _bar(share), class_="chart"),
-        element("td", value, class_="number"),
-    )
-
-
-_MAX_OFFERS = 1_000
-_MAX_PROPERTIES = 100
-
-_KINDS = {
-    "tool": "tool",
-    "resource": "resource",
-    "resourceTemplate": "resource template",
-    "prompt": "prompt",
-}
-
-
-def _render_coverage(coverage: Sequence[ServerCoverage]) -> Markup:
-    """A table for each server; nothing if coverage was not measured."""
-    if not coverage:
-        return Markup("")
-    parts = [element("h2", "Coverage")]
-    for server in coverage:
-        parts.append(element("h3", cut(server.server, _MAX_NAME_CHARS), class_="name"))
-        hit, whole = server.points
-        if not whole:
-            parts.append(element("p", "This server offers nothing."))
-            continue
-        counts = f"{hit:,} of {whole:,} offers and input properties exercised"
-        rows = [_offer_row(offer) for offer in server.offers[:_MAX_OFFERS]]
-        words = ("kind", "name", "calls", "input properties")
-        offers = table(words, rows, left_out=and_more(server.offers, _MAX_OFFERS))
-        parts += [
-            element("p", f"{percent_text([server])}: {counts}"),
-            _bar(hit / whole, "share"),
-            element("div", offers, class_="scroll"),
-        ]
-    return element("section", *parts, id="coverage")
-
-
-def _offer_row(offer: CoveredOffer) -> Markup:
-    given, missing = [], []
-    for each in offer.properties[:_MAX_PROPERTIES]:
-        name = cut(each.name, _MAX_NAME_CHARS)
-        if each.calls:
-            given.append(joined([name, f" ({each.calls:,})"]))
-        else:
-            missing.append(name)
-    properties = []
-    if given:
-        properties.append(element("div", "given: ", joined(given, ", ")))
-    if missing:
-        never = element("span", "never given: ", class_="never")
-        properties.append(element("div", never, joined(missing, ", ")))
-    if more := and_more(offer.properties, _MAX_PROPERTIES):
-        properties.append(element("div", more, class_="aside"))
-    return element(
-        "tr",
-        element("td", _KINDS[offer.kind]),
-        element("th", cut(offer.name, _MAX_NAME_CHARS), scope="row"),
-        element(
-            "td",
-            f"{offer.calls:,}" if offer.calls else element("span", "never called", class_="never"),
-        ),
-        element("td", *properties),
-    )
-
-
+_MAX_TITLE_CHARS = 200
 _MAX_CARDS_CHARS = 6_000_000
 _MAX_LOGS_CHARS = 1_500_000
-# For a test that passed the first messages are enough.
-_MAX_PASSED_LOG_LINES = 20
 # Pages with more than these begin with details closed.
 _MAX_OPEN_CARDS = 50
 _MAX_OPEN_TESTS = 300
-_MAX_DIAGNOSTICS = 500
-_MAX_FINDINGS = 500
-_MAX_TITLE_CHARS = 200
 
 
 class HtmlReporter:
@@ -576,6 +223,18 @@ class _Suite:
         return element("details", head, rows, class_="suite", open=is_open)
 
 
+def _render_document(title: str, body: Markup, tool_version: str) -> str:
+    """The whole document."""
+    return render_page(
+        "mcptest.reporters.html",
+        title=cut(title, _MAX_TITLE_CHARS),
+        body=body,
+        footer=joined(["made by mcptest ", element("span", tool_version, class_="version")]),
+    )
+
+
+# The head of the page
+
 # Headline, look, and what the exit status means.
 _VERDICTS = {
     ExitCode.PASSED: ("Passed", "good", "everything that was asked for ran and passed"),
@@ -663,6 +322,370 @@ def _render_filter(summary: Summary) -> Markup:
     )
 
 
+# One test
+
+_MAX_TAGS = 20
+_MAX_NOTES = 50
+_MAX_MISMATCHES = 200
+_MAX_VALUE_CHARS = 2_000
+_MAX_ANSWER_CHARS = 20_000
+_MAX_LINE_CHARS = 2_000
+_MAX_LOG_LINES = 200
+_MAX_LOG_CHARS = 2_000
+# For a test that passed the first messages are enough.
+_MAX_PASSED_LOG_LINES = 20
+_MAX_OUTPUT_LINES = 200
+_MAX_OUTPUT_CHARS = 1_000
+# Lines do not wrap on the page, so a caret line fits below any value that is shown whole.
+_COLUMNS = 300
+
+_LINE_CLASSES = {"-": "wanted", "+": "came", "^": "pointer", "…": "aside"}
+_DIRECTIONS = {"sent": "→ sent", "received": "← received", "stderr": "stderr", "noise": "noise"}
+
+
+def _render_row(result: CaseResult, number: int, *, has_card: bool, log: Markup) -> Markup:
+    """A test in the list. One that has a card links to it, any other opens in place."""
+    head = [_status(result), " ", _name(result, number if has_card else 0), *_marks(result)]
+    head.append(_time(result))
+    more = Markup("")
+    if not has_card:
+        # Why a test was skipped; or why it failed, if the page has no room for its card.
+        why = headline(result) if result.status in ("failed", "error") else result.reason
+        reason = [element("p", cut(why, _MAX_TEXT_CHARS))] if why else []
+        more = joined([*reason, *_notes(result), log])
+    inner = element("details", element("summary", *head), more) if more else joined(head)
+    return element("li", inner, class_=_classes(result), id=f"t{number}")
+
+
+def _render_card(
+    result: CaseResult, number: int, suite: str, file: str, *, server: str, is_open: bool = True
+) -> Markup:
+    """Everything about a failed test; `server` is "" if it need not be named."""
+    origin = [cut(suite, _MAX_NAME_CHARS), " · ", _render_place(file, result.line)]
+    if server:
+        origin += [" · ", element("span", "on ", cut(server, _MAX_NAME_CHARS), class_="server")]
+    words = [_status(result), " ", _name(result), *_marks(result), _time(result)]
+    head = element("summary", *words, element("span", *origin, class_="origin"))
+    body = [
+        *([element("p", cut(result.reason, _MAX_TEXT_CHARS))] if result.reason else []),
+        *_fault_parts(result.fault),
+        *_difference(result),
+        *_mismatch_table(result.mismatches),
+        _render_log(result.log),
+    ]
+    if result.sent and not result.log:
+        body.append(_fold("Request", _output("Sent", result.sent)))
+    if result.actual is not ABSENT and not result.log:
+        answer = element("span", show_json(result.actual, _MAX_ANSWER_CHARS))
+        body.append(_fold("Answer", element("pre", answer, tabindex=0)))
+    if result.stderr.strip() and not (result.fault and result.fault.evidence.stderr_tail):
+        body.append(_output("Standard error during this test", result.stderr))
+    body += _notes(result)
+    classes = f"failure {_classes(result)}"
+    return element("details", head, *body, class_=classes, id=f"f{number}", open=is_open)
+
+
+def _render_place(file: str, line: int = 0) -> Markup:
+    """`file:line`, which editors accept."""
+    place = cut(file, _MAX_NAME_CHARS)
+    return element("span", Markup(f"{place}:{line}") if line else place, class_="place")
+
+
+def _classes(result: CaseResult) -> str:
+    return f"{result.status} flaky" if result.is_flaky else result.status
+
+
+def _status(result: CaseResult) -> Markup:
+    return element("span", result.status, class_="status")
+
+
+def _name(result: CaseResult, card: int = 0) -> Markup:
+    name = cut(result.name, _MAX_NAME_CHARS)
+    return element("span", element("a", name, href=f"#f{card}") if card else name, class_="name")
+
+
+def _marks(result: CaseResult) -> list[Markup]:
+    marks = []
+    if result.is_flaky:
+        marks.append(_mark(f"flaky: passed at attempt {result.attempts:,}"))
+    elif result.attempts > 1:
+        marks.append(_mark(f"{result.attempts:,} attempts"))
+    if result.not_run:
+        marks.append(_mark("not run: this version cannot"))
+    for tag in result.tags[:_MAX_TAGS]:
+        marks.append(joined([" ", element("span", cut(tag, _MAX_NAME_CHARS), class_="tag")]))
+    if more := and_more(result.tags, _MAX_TAGS, "tag"):
+        marks.append(element("span", f" {more}", class_="aside"))
+    return marks
+
+
+def _mark(text: str) -> Markup:
+    return joined([" ", element("span", text, class_="mark")])
+
+
+def _time(result: CaseResult) -> Markup:
+    if result.status == "skipped":
+        return Markup("")
+    return joined([" ", element("span", render_duration(result.duration_s), class_="time")])
+
+
+def _notes(result: CaseResult) -> list[Markup]:
+    notes = [
+        element("p", "note: ", cut(note, _MAX_TEXT_CHARS), class_="aside")
+        for note in result.notes[:_MAX_NOTES]
+    ]
+    if more := and_more(result.notes, _MAX_NOTES, "note"):
+        notes.append(element("p", more, class_="aside"))
+    return notes
+
+
+def _fault_parts(fault: Fault | None) -> list[Markup]:
+    if fault is None:
+        return []
+    # Longer excerpts of the server's output fit here than in a terminal.
+    evidence = fault.evidence
+    bare = fault.but(evidence=evidence.but(stderr_tail="", stdout_tail=""))
+    details = fault_details(bare, verbose=True)
+    outputs = (
+        ("stderr", evidence.stderr_tail),
+        ("body" if evidence.url else "stdout", evidence.stdout_tail),
+    )
+    return [
+        element("p", element("strong", fault_headline(fault), class_="is-error")),
+        *([_lines(details)] if details else []),
+        *(_output(f"Last {label}", text) for label, text in outputs if text.strip()),
+    ]
+
+
+def _difference(result: CaseResult) -> list[Markup]:
+    """The lines of the terminal report: each mismatch, then its place in the answer."""
+    if not result.mismatches:
+        return []
+    bare = result.but(reason="", fault=None, stderr="", notes=())
+    lines = render_result(bare, columns=_COLUMNS, verbose=False)
+    return [_lines(lines[1:] if lines and not lines[0].text else lines)]
+
+
+def _lines(lines: Iterable[DiffLine]) -> Markup:
+    """Lines of the terminal report, in the colour of their kind."""
+    spans = (
+        element("span", cut(line.text, _MAX_LINE_CHARS), class_=_LINE_CLASSES.get(line.sign, False))
+        for line in lines
+    )
+    # Focusable, so that long lines can be scrolled with the keyboard.
+    return element("pre", *spans, tabindex=0)
+
+
+def _mismatch_table(mismatches: Sequence[Mismatch]) -> list[Markup]:
+    if not mismatches:
+        return []
+    words = ("path", "expected", "actual", "why", "hint")
+    rows = []
+    for mismatch in mismatches[:_MAX_MISMATCHES]:
+        path = cut(mismatch.path, _MAX_NAME_CHARS) or Markup("(the whole answer)")
+        cells = [element("th", element("code", path), scope="row")]
+        for side in cut_sides(mismatch, _MAX_VALUE_CHARS - 4):
+            value = "(nothing)" if side is ABSENT else show_json(side, _MAX_VALUE_CHARS)
+            cells.append(element("td", element("code", value)))
+        for text in (mismatch.message, mismatch.hint):
+            cells.append(element("td", cut(text, _MAX_TEXT_CHARS)))
+        rows.append(element("tr", *cells))
+    noun = "mismatch" if len(mismatches) == 1 else "mismatches"
+    left_out = and_more(mismatches, _MAX_MISMATCHES)
+    values = table(words, rows, left_out=left_out, class_="values")
+    return [_fold(f"Table of {len(mismatches):,} {noun}", values)]
+
+
+def _render_log(log: Sequence[LogLine], *, max_lines: int = _MAX_LOG_LINES) -> Markup:
+    """The messages of a test with their times; nothing if they were not kept."""
+    if not log:
+        return Markup("")
+    rows = [
+        element(
+            "tr",
+            element("td", f"{line.at_s * 1000:,.1f} ms", class_="number"),
+            element("td", _DIRECTIONS[line.direction], class_="direction"),
+            element("td", element("code", cut(line.text, _MAX_LOG_CHARS))),
+            class_=line.direction,
+        )
+        for line in log[:max_lines]
+    ]
+    hidden = len(log) - max_lines
+    left_out = f"… {plural(hidden, 'later line')} left out of this report" if hidden > 0 else ""
+    log_table = table(("at", "what", "text"), rows, left_out=left_out, class_="log")
+    return _fold(f"Message log ({plural(len(log), 'line')})", log_table)
+
+
+def _output(label: str, text: str) -> Markup:
+    """The last lines of a server's output."""
+    lines = text.rstrip("\n").split("\n")
+    hidden = len(lines) - _MAX_OUTPUT_LINES
+    if hidden > 0:
+        lines = [f"… {plural(hidden, 'earlier line')}", *lines[hidden:]]
+    shown_lines = (element("span", cut(line, _MAX_OUTPUT_CHARS)) for line in lines)
+    return joined([element("h3", label), element("pre", *shown_lines, tabindex=0)])
+
+
+def _fold(title: str, inner: Markup) -> Markup:
+    inside = element("div", inner, class_="scroll")
+    return element("details", element("summary", title), inside)
+
+
+# Durations
+
+_SLOWEST = 10
+_MAX_CHART_NAME_CHARS = 120
+
+# Upper ends of the columns, in seconds, each about three times the one before.
+_ENDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, float("inf"))
+
+_LABELS = (
+    "under 1 ms",
+    "1 to 3 ms",
+    "3 to 10 ms",
+    "10 to 30 ms",
+    "30 to 100 ms",
+    "100 to 300 ms",
+    "0.3 to 1 s",
+    "1 to 3 s",
+    "3 to 10 s",
+    "10 s and more",
+)
+
+
+class _Timing(Record):
+    """How long the test with this number on the page took."""
+
+    number: int
+    name: str
+    duration_s: float
+
+
+def _render_durations(timings: Sequence[_Timing]) -> Markup:
+    """The slowest tests, and how durations are distributed; nothing if no test ran."""
+    if not timings:
+        return Markup("")
+    slowest = nlargest(_SLOWEST, timings, key=lambda timing: timing.duration_s)
+    longest = slowest[0].duration_s
+    slow_rows = [
+        _bar_row(
+            element("a", cut(timing.name, _MAX_CHART_NAME_CHARS), href=f"#t{timing.number}"),
+            timing.duration_s / longest if longest else 0.0,
+            render_duration(timing.duration_s),
+        )
+        for timing in slowest
+    ]
+    counts = [0] * len(_ENDS)
+    for timing in timings:
+        counts[next(at for at, end in enumerate(_ENDS) if timing.duration_s < end)] += 1
+    filled = [at for at, count in enumerate(counts) if count]
+    rows = [
+        _bar_row(_LABELS[at], counts[at] / max(counts), f"{counts[at]:,}")
+        for at in range(filled[0], filled[-1] + 1)
+    ]
+    charts = element(
+        "div",
+        _chart("Slowest tests", ("test", "took"), slow_rows),
+        _chart("All tests by duration", ("took", "tests"), rows),
+        class_="charts",
+    )
+    return element("section", element("h2", "Durations"), charts, id="durations")
+
+
+def _chart(title: str, heads: tuple[str, str], rows: list[Markup]) -> Markup:
+    # The bars repeat the next column, so their column has no header.
+    label, value = heads
+    return element("div", element("h3", title), table((label, "", value), rows))
+
+
+def _bar_row(label: str, share: float, value: str) -> Markup:
+    return element(
+        "tr",
+        element("th", label, scope="row"),
+        element("td", _bar(share), class_="chart"),
+        element("td", value, class_="number"),
+    )
+
+
+def _bar(share: float, class_: str = "") -> Markup:
+    """A bar that fills this part (0 to 1) of its box. The value is written beside it."""
+    # A small value must not look like none.
+    width = f"{max(0.5, 100 * share):.1f}" if share else "0"
+    rectangle = element("rect", width=width, height=8)
+    box = {"viewBox": "0 0 100 8", "preserveAspectRatio": "none"}
+    return element("svg", rectangle, aria_hidden="true", class_=class_ or False, **box)
+
+
+# Coverage
+
+_MAX_OFFERS = 1_000
+_MAX_PROPERTIES = 100
+
+_KINDS = {
+    "tool": "tool",
+    "resource": "resource",
+    "resourceTemplate": "resource template",
+    "prompt": "prompt",
+}
+
+
+def _render_coverage(coverage: Sequence[ServerCoverage]) -> Markup:
+    """A table for each server; nothing if coverage was not measured."""
+    if not coverage:
+        return Markup("")
+    parts = [element("h2", "Coverage")]
+    for server in coverage:
+        parts.append(element("h3", cut(server.server, _MAX_NAME_CHARS), class_="name"))
+        hit, whole = server.points
+        if not whole:
+            parts.append(element("p", "This server offers nothing."))
+            continue
+        counts = f"{hit:,} of {whole:,} offers and input properties exercised"
+        rows = [_offer_row(offer) for offer in server.offers[:_MAX_OFFERS]]
+        words = ("kind", "name", "calls", "input properties")
+        offers = table(words, rows, left_out=and_more(server.offers, _MAX_OFFERS))
+        parts += [
+            element("p", f"{percent_text([server])}: {counts}"),
+            _bar(hit / whole, "share"),
+            element("div", offers, class_="scroll"),
+        ]
+    return element("section", *parts, id="coverage")
+
+
+def _offer_row(offer: CoveredOffer) -> Markup:
+    given, missing = [], []
+    for each in offer.properties[:_MAX_PROPERTIES]:
+        name = cut(each.name, _MAX_NAME_CHARS)
+        if each.calls:
+            given.append(joined([name, f" ({each.calls:,})"]))
+        else:
+            missing.append(name)
+    properties = []
+    if given:
+        properties.append(element("div", "given: ", joined(given, ", ")))
+    if missing:
+        never = element("span", "never given: ", class_="never")
+        properties.append(element("div", never, joined(missing, ", ")))
+    if more := and_more(offer.properties, _MAX_PROPERTIES):
+        properties.append(element("div", more, class_="aside"))
+    return element(
+        "tr",
+        element("td", _KINDS[offer.kind]),
+        element("th", cut(offer.name, _MAX_NAME_CHARS), scope="row"),
+        element(
+            "td",
+            f"{offer.calls:,}" if offer.calls else element("span", "never called", class_="never"),
+        ),
+        element("td", *properties),
+    )
+
+
+# Findings and diagnostics
+
+_MAX_FINDINGS = 500
+_MAX_DIAGNOSTICS = 500
+
+
 def _render_findings(findings: Sequence[Finding], server: str) -> Markup:
     """The rules that servers broke without failing a test."""
     if not findings:
@@ -701,13 +724,3 @@ def _render_diagnostics(title: str, diagnostics: Sequence[Diagnostic]) -> Markup
     if more := and_more(diagnostics, _MAX_DIAGNOSTICS):
         blocks.append(element("p", more, class_="aside"))
     return element("section", element("h2", title), *blocks, id=title.lower())
-
-
-def _render_document(title: str, body: Markup, tool_version: str) -> str:
-    """The whole document."""
-    return render_page(
-        "mcptest.reporters.html",
-        title=cut(title, _MAX_TITLE_CHARS),
-        body=body,
-        footer=joined(["made by mcptest ", element("span", tool_version, class_="version")]),
-    )
