@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATEGORIES",
-    "MAX_SENTENCES",
     "META_CAPABILITIES",
     "META_LOG_LEVEL",
     "META_SERVER_INFO",
