@@ -16,14 +16,12 @@ from mcptest.cli.one_server import print_fault, print_note, print_stderr
 from mcptest.cli.options import COLOR_OPTIONS, Command, Option, check_choice, parse_color
 from mcptest.cli.output import (
     StandardOutput,
-    check_writable,
     hide_secrets,
     terminal_columns,
     wants_colour,
-    write_file,
     write_stderr,
 )
-from mcptest.cli.report_files import refuse_clashes
+from mcptest.cli.report_files import check_writable, refuse_clashes, write_file
 from mcptest.cli.shared_options import (
     CONFIG_OPTION,
     ENV_FILE_OPTION,
@@ -109,7 +107,7 @@ _SUITE_OPTIONS = (
 _REPORTERS = {name: name for name in ("json", "junit", "sarif", "html", "markdown")}
 
 
-def check_live_server(arguments: Arguments) -> int:
+def _check_live_server(arguments: Arguments) -> int:
     """Check a server, and write the report; return the exit code."""
     if arguments.paths:
         message = f"mcptest compliance run takes no {visible(arguments.paths[0])!r}"
@@ -599,6 +597,6 @@ RUN_COMMAND = Command(
         "mcptest compliance run --min-grade A --hints hints.yml -- python3 server.py",
         "mcptest compliance run --from-suite mcptest.yaml",
     ),
-    run=check_live_server,
+    run=_check_live_server,
     takes_command=True,
 )

@@ -222,17 +222,17 @@ def _run_guarded(words: list[str], run: Callable[[list[str]], int]) -> int:
         try:
             status = int(run(words))
         except McptestError as error:
-            status = report_failure(error, _json_wish(words), started_at)
+            status = _report_failure(error, _json_wish(words), started_at)
         except KeyboardInterrupt:
             interrupted = InterruptedRunError("interrupted before any test ran")
-            status = report_failure(interrupted, _json_wish(words), started_at)
+            status = _report_failure(interrupted, _json_wish(words), started_at)
         except BrokenPipeError:
             raise
         except Exception as error:  # noqa: BLE001  # the only handler of internal errors
             if exhausted := describe_exhaustion(error):
-                status = report_failure(exhausted, _json_wish(words), started_at)
+                status = _report_failure(exhausted, _json_wish(words), started_at)
             else:
-                status = report_internal_error(_json_wish(words), started_at)
+                status = _report_internal_error(_json_wish(words), started_at)
         StandardOutput().flush()
     except UsageError as error:
         # Only errors of standard output itself get here.
@@ -293,7 +293,7 @@ _KINDS = (
 )
 
 
-def report_failure(error: McptestError, wish: JsonWish, started_at: str) -> int:
+def _report_failure(error: McptestError, wish: JsonWish, started_at: str) -> int:
     """Print an error; return the exit code for it."""
     kind, status = failure_kind(error)
     diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
@@ -315,7 +315,7 @@ def status_of_kind(kind: str) -> ExitCode | None:
     return {known: status for _, known, status in _KINDS}.get(kind)
 
 
-def report_internal_error(wish: JsonWish, started_at: str) -> int:
+def _report_internal_error(wish: JsonWish, started_at: str) -> int:
     """Print the current exception, an internal error; return the exit code for it."""
     import traceback  # noqa: PLC0415  # rare
 

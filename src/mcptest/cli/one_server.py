@@ -235,6 +235,8 @@ def write_lines(lines: list[str]) -> None:
     StandardOutput().write("".join(f"{line}\n" for line in lines))
 
 
+# What a server offers
+
 # Widest column of names and types of parameters.
 _MAX_COLUMN = 28
 
@@ -299,6 +301,8 @@ def _cut(text: str, width: int) -> str:
     line = visible(" ".join(text[: 4 * width + 40].split()))
     return line if len(line) <= width else f"{line[: max(1, width - 1)]}…"
 
+
+# What calls return
 
 _MAX_JSON_CHARS = 20_000
 

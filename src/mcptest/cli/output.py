@@ -1,18 +1,14 @@
-"""Standard output, standard error, and report files, which are replaced atomically."""
+"""The standard streams: what is written to them, and the terminal that they may be."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import stat
 import sys
-import time
 
 from mcptest.core.errors import UsageError, hint_at_limit
 from mcptest.core.secrets import redactor
-from mcptest.core.text import defuse, visible
-from mcptest.transport import OPEN_FLAGS
+from mcptest.core.text import defuse
 from mcptest.transport.process.child import open_null
 
 if sys.platform == "win32":
@@ -25,28 +21,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "StandardOutput",
-    "check_writable",
     "describe_exhaustion",
     "hide_secrets",
-    "is_special",
     "is_terminal",
-    "open_special",
     "prepare_streams",
     "silence_broken_stderr",
     "silence_stdout",
     "terminal_columns",
-    "unwritable",
     "wants_colour",
     "write_commands",
-    "write_file",
-    "write_special",
+    "write_note",
     "write_stderr",
     "write_stderr_wrapped",
 ]
-
-
-# Limit for a reader to open the pipe that a report is written to, and then to read on.
-_READER_PATIENCE_S = 10.0
 
 
 class StandardOutput:
@@ -236,89 +223,3 @@ def wants_colour(wish: str = "") -> bool:
     if any(value not in ("", "0", "false") for value in forcing):
         return True
     return is_terminal() and os.environ.get("TERM") != "dumb"
-
-
-def write_file(path: str, text: str, *, appends: bool = False) -> None:
-    """Write a report. A pipe or device is written to, a regular file is replaced atomically.
-
-    With `appends`, a regular file is appended to: other programs write to it as well.
-    """
-    raw = text.encode("utf-8", "backslashreplace")
-    try:
-        if is_special(path):
-            fd = open_special(path)
-            try:
-                write_special(fd, raw)
-            finally:
-                os.close(fd)
-        elif appends:
-            with open(path, "ab") as target:
-                target.write(raw)
-        else:
-            from mcptest.engine.test_files import resolve_target  # noqa: PLC0415  # only for files
-            from mcptest.transport.files import replace_file  # noqa: PLC0415  # only for files
-
-            replace_file(resolve_target(path), raw)
-    except OSError as error:
-        raise unwritable(path, error) from None
-
-
-def unwritable(path: str, error: OSError) -> UsageError:
-    return UsageError(f"cannot write {visible(path)}: {error.strerror}")
-
-
-def open_special(path: str) -> int:
-    """Open a pipe or device for `write_special`; wait for a reader, up to a limit."""
-    deadline = time.monotonic() + _READER_PATIENCE_S
-    while True:
-        try:
-            fd = os.open(path, os.O_WRONLY | OPEN_FLAGS)
-        except OSError as error:
-            if error.errno != errno.ENXIO or time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
-        else:
-            return fd
-
-
-def write_special(fd: int, raw: bytes) -> None:
-    """Write all bytes; raise a `TimeoutError` if the reader does not read for too long."""
-    import select  # noqa: PLC0415  # only for pipes
-
-    rest = memoryview(raw)
-    while rest:
-        try:
-            rest = rest[os.write(fd, rest) :]
-        except BlockingIOError:
-            writable = select.poll()
-            writable.register(fd, select.POLLOUT)
-            if not writable.poll(_READER_PATIENCE_S * 1000):
-                reason = f"its reader has read nothing for {_READER_PATIENCE_S:g} s"
-                raise TimeoutError(errno.ETIMEDOUT, reason) from None
-
-
-def check_writable(path: str) -> None:
-    """Raise a `UsageError` if a report could not be written there; called before the run."""
-    if not path:
-        raise UsageError("the name of a report file is empty")
-    from mcptest.engine.test_files import resolve_target  # noqa: PLC0415  # only for files
-
-    reason = "it is a folder" if os.path.isdir(path) else ""
-    try:
-        folder = os.path.dirname(path if reason else resolve_target(path))
-        if not reason and not os.path.isdir(folder):
-            reason = f"there is no folder {visible(folder)}"
-        elif not reason and not is_special(path) and not os.access(folder, os.W_OK):
-            reason = f"the folder {visible(folder)} cannot be written to"
-    except OSError as error:
-        reason = error.strerror or "it cannot be looked at"
-    if reason:
-        raise UsageError(f"cannot write {visible(path)}: {reason}")
-
-
-def is_special(path: str) -> bool:
-    """True if the path exists and is not a regular file: a pipe, a device, a folder."""
-    try:
-        return not stat.S_ISREG(os.stat(path).st_mode)
-    except FileNotFoundError:
-        return False

@@ -1,17 +1,21 @@
-"""The files that reports are written to: refuse unsuitable ones, stream to one."""
+"""The files that commands write: refuse unsuitable ones, replace them, stream to one."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import os
+import select
 import shlex
+import stat
+import time
 
-from mcptest.cli.output import is_special, open_special, unwritable, write_special
 from mcptest.core.errors import UsageError
 from mcptest.core.text import visible
 from mcptest.engine.test_files import CONFIG_NAMES, SUITE_ENDINGS, resolve_target
-from mcptest.transport.files import open_beside, put_in_place
+from mcptest.transport import OPEN_FLAGS
+from mcptest.transport.files import open_beside, put_in_place, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
 
     from mcptest.cli.options import Arguments
 
-__all__ = ["ReportStream", "refuse_clashes"]
+__all__ = ["ReportStream", "check_writable", "is_special", "refuse_clashes", "write_file"]
 
 
 def refuse_clashes(files: Sequence[str], arguments: Arguments) -> None:
@@ -70,6 +74,45 @@ def _inputs(arguments: Arguments) -> dict[str, str]:
     return {os.path.realpath(file): what for file, what in named}
 
 
+def check_writable(path: str) -> None:
+    """Raise a `UsageError` if a report could not be written there; called before the run."""
+    if not path:
+        raise UsageError("the name of a report file is empty")
+    reason = "it is a folder" if os.path.isdir(path) else ""
+    try:
+        folder = os.path.dirname(path if reason else resolve_target(path))
+        if not reason and not os.path.isdir(folder):
+            reason = f"there is no folder {visible(folder)}"
+        elif not reason and not is_special(path) and not os.access(folder, os.W_OK):
+            reason = f"the folder {visible(folder)} cannot be written to"
+    except OSError as error:
+        reason = error.strerror or "it cannot be looked at"
+    if reason:
+        raise UsageError(f"cannot write {visible(path)}: {reason}")
+
+
+def write_file(path: str, text: str, *, appends: bool = False) -> None:
+    """Write a report. A pipe or device is written to, a regular file is replaced atomically.
+
+    With `appends`, a regular file is appended to: other programs write to it as well.
+    """
+    raw = text.encode("utf-8", "backslashreplace")
+    try:
+        if is_special(path):
+            fd = _open_special(path)
+            try:
+                _write_special(fd, raw)
+            finally:
+                os.close(fd)
+        elif appends:
+            with open(path, "ab") as target:
+                target.write(raw)
+        else:
+            replace_file(resolve_target(path), raw)
+    except OSError as error:
+        raise _make_error(path, error) from None
+
+
 class ReportStream:
     """A report that is written during the run. A regular file appears only when it is complete.
 
@@ -85,22 +128,22 @@ class ReportStream:
         self._error: UsageError | None = None
         try:
             if is_special(path):
-                self._fd = open_special(path)
+                self._fd = _open_special(path)
             else:
                 self._target = resolve_target(path)
                 self._temporary, self._fd = open_beside(self._target)
                 # Also when the run ends in an internal error.
                 atexit.register(self._discard)
         except OSError as error:
-            self._error = unwritable(path, error)
+            self._error = _make_error(path, error)
 
     def write(self, text: str) -> None:
         if self._error is not None:
             return
         try:
-            write_special(self._fd, text.encode("utf-8", "backslashreplace"))
+            _write_special(self._fd, text.encode("utf-8", "backslashreplace"))
         except OSError as error:
-            self._error = unwritable(self._path, error)
+            self._error = _make_error(self._path, error)
 
     def finish(self) -> None:
         """Close the file and move it into place; raises the first error of this report."""
@@ -112,7 +155,7 @@ class ReportStream:
             if self._fd >= 0:
                 os.close(self._fd)
         except OSError as error:
-            self._error = self._error or unwritable(self._path, error)
+            self._error = self._error or _make_error(self._path, error)
         self._discard()
         if self._error is not None:
             raise self._error
@@ -121,3 +164,49 @@ class ReportStream:
         if self._temporary:
             with contextlib.suppress(OSError):
                 os.unlink(self._temporary)
+
+
+# Pipes and devices
+
+# Limit for a reader to open the pipe that a report is written to, and then to read on.
+_READER_PATIENCE_S = 10.0
+
+
+def is_special(path: str) -> bool:
+    """True if the path exists and is not a regular file: a pipe, a device, a folder."""
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _open_special(path: str) -> int:
+    """Open a pipe or device for `_write_special`; wait for a reader, up to a limit."""
+    deadline = time.monotonic() + _READER_PATIENCE_S
+    while True:
+        try:
+            fd = os.open(path, os.O_WRONLY | OPEN_FLAGS)
+        except OSError as error:
+            if error.errno != errno.ENXIO or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return fd
+
+
+def _write_special(fd: int, raw: bytes) -> None:
+    """Write all bytes; raise a `TimeoutError` if the reader does not read for too long."""
+    rest = memoryview(raw)
+    while rest:
+        try:
+            rest = rest[os.write(fd, rest) :]
+        except BlockingIOError:
+            writable = select.poll()
+            writable.register(fd, select.POLLOUT)
+            if not writable.poll(_READER_PATIENCE_S * 1000):
+                reason = f"its reader has read nothing for {_READER_PATIENCE_S:g} s"
+                raise TimeoutError(errno.ETIMEDOUT, reason) from None
+
+
+def _make_error(path: str, error: OSError) -> UsageError:
+    return UsageError(f"cannot write {visible(path)}: {error.strerror}")

@@ -8,13 +8,11 @@ from mcptest import __version__
 from mcptest.cli.options import parse_color, parse_number
 from mcptest.cli.output import (
     StandardOutput,
-    check_writable,
     is_terminal,
     silence_stdout,
     terminal_columns,
     wants_colour,
     write_commands,
-    write_file,
     write_stderr_wrapped,
 )
 from mcptest.core.diagnostics import closest
@@ -47,11 +45,11 @@ if TYPE_CHECKING:
 __all__ = ["Reports", "split_target"]
 
 # The file names that mean standard output and, for annotations in GitHub Actions, standard error.
-STDOUT = ""
-STDERR = "\0stderr"
+_STDOUT = ""
+_STDERR = "\0stderr"
 
 # The most tests that --durations lists.
-MOST_DURATIONS = 1_000_000
+_MOST_DURATIONS = 1_000_000
 
 # The options that say which server is tested, and how.
 _SERVER_OPTIONS = (
@@ -101,29 +99,30 @@ class Reports:
         self, arguments: Arguments, *, all_logs: bool = False, on_github: bool = False
     ) -> None:
         asked = _parse_targets(arguments)
-        named = [*(file for _, file in asked if file != STDOUT), *arguments.all("--capture")]
+        named = [*(file for _, file in asked if file != _STDOUT), *arguments.all("--capture")]
         if named:
-            from mcptest.cli.report_files import refuse_clashes  # noqa: PLC0415  # rare
+            from mcptest.cli.report_files import (  # noqa: PLC0415  # rare
+                check_writable,
+                refuse_clashes,
+            )
 
             refuse_clashes(named, arguments)
+            for file in named:
+                check_writable(file)
         self._targets: dict[str, list[str]] = {}
         if on_github and os.environ.get("GITHUB_ACTIONS") == "true":
             for name, file in () if arguments.has("--no-github") else _find_github_targets(asked):
                 self._targets.setdefault(name, []).append(file)
         for name, file in asked:
-            if file != STDOUT:
-                check_writable(file)
             self._targets.setdefault(name, []).append(file)
-        if arguments.has("--capture"):
-            check_writable(arguments.last("--capture"))
         self.has_files = arguments.has("--capture") or any(
-            file not in (STDOUT, STDERR) for files in self._targets.values() for file in files
+            file not in (_STDOUT, _STDERR) for files in self._targets.values() for file in files
         )
         self._verbose, self._quiet = arguments.has("--verbose"), arguments.has("--quiet")
         if self._verbose and self._quiet:
             raise UsageError("--quiet and --verbose contradict each other; give one of them")
         self._colour = parse_color(arguments)
-        self._durations = parse_number(arguments, "--durations", 0, MOST_DURATIONS)
+        self._durations = parse_number(arguments, "--durations", 0, _MOST_DURATIONS)
         self._all_logs = all_logs or self._verbose
         self._options = tuple(_server_options(arguments))
         # Reporters of other packages are made now, so that errors are reported before the run.
@@ -161,7 +160,7 @@ class Reports:
                 elif name == "ndjson":
                     listener = self._ndjson(file)
                     self._listeners.append(
-                        self._on_stdout(listener) if file == STDOUT else listener
+                        self._on_stdout(listener) if file == _STDOUT else listener
                     )
                 else:
                     rendering = self._installed.get((name, file)) or self._make(name, file)
@@ -190,7 +189,7 @@ class Reports:
 
     def _ndjson(self, file: str) -> Callable[[Event], None]:
         listener: Callable[[Event], None]
-        if file == STDOUT:
+        if file == _STDOUT:
 
             def write_line(text: str) -> None:
                 output = StandardOutput()
@@ -217,7 +216,7 @@ class Reports:
             "folder": _folder_in_workspace(),
         }
         entry = REPORTERS[name]
-        if file == STDERR:
+        if file == _STDERR:
             more["has_log"] = False
         return entry.load()(**{key: settings[key] for key in entry.made_with}, **more)
 
@@ -267,9 +266,9 @@ class Reports:
         the error.
         """
         targets = [(name, file) for name, files in self._targets.items() for file in files]
-        for name, file in sorted(dict.fromkeys(targets), key=lambda target: target[1] == STDOUT):
+        for name, file in sorted(dict.fromkeys(targets), key=lambda target: target[1] == _STDOUT):
             is_left_out = name == "terminal" or (name == "json" and not json_on_stdout)
-            if file != STDOUT or not is_left_out:
+            if file != _STDOUT or not is_left_out:
                 self._write(name, file, self._failure_text(name, file, error, started_at))
         error.unwritten = tuple(self._unwritten)
 
@@ -317,7 +316,7 @@ class Reports:
                 texts.append((name, file, rendering.render()))
             except UsageError as error:
                 self._unwritten.append(error)
-                if file != STDOUT:
+                if file != _STDOUT:
                     # The file of an earlier run must not be taken for the result of this one.
                     texts.append((name, file, f"{error}\n"))
         for stream in self._streams:
@@ -326,17 +325,17 @@ class Reports:
             except UsageError as error:
                 self._unwritten.append(error)
         for name, file, text in (*texts, *(("", file, text) for file, text in files.items())):
-            if file != STDOUT:
+            if file != _STDOUT:
                 self._write(name, file, text)
         for name, file, text in texts:
-            if file == STDOUT:
+            if file == _STDOUT:
                 self._on_stdout(_write_report)(name, file, text)
         self._on_stdout(StandardOutput().flush)()
 
     def _write(self, name: str, file: str, text: str) -> None:
         try:
             _write_report(name, file, text)
-            if file == STDOUT:
+            if file == _STDOUT:
                 StandardOutput().flush()
         except UsageError as error:
             self._unwritten.append(error)
@@ -377,13 +376,15 @@ def _parse_targets(arguments: Arguments) -> list[tuple[str, str]]:
     """The reports that a command line asks for, with their files; one of them is on stdout."""
     asked = [split_target(word, "--reporter") for word in arguments.all("--reporter")]
     if arguments.has("--json"):
-        asked.append(("json", STDOUT))
+        asked.append(("json", _STDOUT))
     if arguments.has("--junit"):
+        from mcptest.cli.report_files import check_writable  # noqa: PLC0415  # rare
+
         check_writable(arguments.last("--junit"))
         asked.append(("junit", arguments.last("--junit")))
-    if all(file != STDOUT for _, file in asked):
-        asked.append(("terminal", STDOUT))
-    on_stdout = [name for name, file in asked if file == STDOUT]
+    if all(file != _STDOUT for _, file in asked):
+        asked.append(("terminal", _STDOUT))
+    on_stdout = [name for name, file in asked if file == _STDOUT]
     if len(set(on_stdout)) > 1:
         names = " and ".join(on_stdout)
         raise UsageError(f"{names} cannot both go to standard output; give one a =FILE")
@@ -395,7 +396,7 @@ def _find_github_targets(asked: Sequence[tuple[str, str]]) -> list[tuple[str, st
 
     Annotations go to standard error, which GitHub reads as well: standard output has one report.
     """
-    found = [] if any(name == "github" for name, _ in asked) else [("github", STDERR)]
+    found = [] if any(name == "github" for name, _ in asked) else [("github", _STDERR)]
     summary = os.environ.get("GITHUB_STEP_SUMMARY", "")
     is_given = any(
         name == "markdown" and file and os.path.realpath(file) == os.path.realpath(summary)
@@ -408,13 +409,15 @@ def _find_github_targets(asked: Sequence[tuple[str, str]]) -> list[tuple[str, st
 
 
 def _write_report(name: str, file: str, text: str) -> None:
-    if file == STDERR:
+    if file == _STDERR:
         write_commands(text)
         return
-    if file == STDOUT:
+    if file == _STDOUT:
         output, entry = StandardOutput(), REPORTERS.get(name)
         (output.write if entry and entry.is_for_people else output.write_utf8)(text)
         return
+    from mcptest.cli.report_files import write_file  # noqa: PLC0415  # rare
+
     summary = os.environ.get("GITHUB_STEP_SUMMARY", "")
     # All programs of a step of GitHub Actions append to its summary.
     is_summary = bool(summary) and os.path.realpath(file) == os.path.realpath(summary)

@@ -61,6 +61,7 @@ __all__ = [
     "SHOWN_VARIABLE",
     "SPEC_VERSION_OPTION",
     "START_TIMEOUT_OPTION",
+    "VERBOSE_OPTION",
     "WATCHER_VARIABLE",
     "choose_server",
     "choose_servers",
@@ -200,7 +201,7 @@ def choose_server(
         else:
             spec = spec.but(cwd=os.getcwd())
     else:
-        credentials = parse_credentials(arguments)
+        credentials = _parse_credentials(arguments)
         spec = _parse_started_server(arguments) or _load_server(arguments, way)
         spec = credentials.to(spec) if credentials else spec
     return _apply_limits(arguments, spec)
@@ -220,7 +221,7 @@ def choose_servers(arguments: Arguments) -> list[ServerSpec]:
     file = visible(suite or path)
     if not specs:
         raise UsageError(f"{file} has no server")
-    credentials = parse_credentials(arguments)
+    credentials = _parse_credentials(arguments)
     if credentials and len(specs) > 1:
         message = f"{credentials.option} is for one server, and {file} has {len(specs)}"
         raise UsageError(message, "write credentials in the file: auth, headers")
@@ -232,7 +233,7 @@ def _apply_limits(arguments: Arguments, spec: ServerSpec) -> ServerSpec:
     """Return the server with the revision and the time limits of the command line."""
     return spec.but(
         timeout_s=parse_timeout_s(arguments) or spec.timeout_s,
-        spec_version=parse_spec_version(arguments) or spec.spec_version,
+        spec_version=_parse_spec_version(arguments) or spec.spec_version,
         startup_timeout_s=parse_seconds(arguments, "--start-timeout") or spec.startup_timeout_s,
     )
 
@@ -407,7 +408,7 @@ def parse_seconds(arguments: Arguments, option: str) -> float | None:
         raise UsageError(f"{option} {reason}, not {visible(text)!r}") from None
 
 
-def parse_spec_version(arguments: Arguments) -> str:
+def _parse_spec_version(arguments: Arguments) -> str:
     """Return the revision to use, "" to negotiate it."""
     text = arguments.last("--spec-version", "auto")
     if text == "auto":
@@ -462,7 +463,7 @@ def _uses_login(arguments: Arguments, server: Address, headers: dict[str, str]) 
     return login is not None
 
 
-def parse_credentials(arguments: Arguments) -> ExtraHttpOptions | None:
+def _parse_credentials(arguments: Arguments) -> ExtraHttpOptions | None:
     """Return the headers and certificates to add to a server that a file describes, or None."""
     if arguments.has("--no-login") and not arguments.has("--url"):
         message = (
@@ -748,8 +749,8 @@ def parse_wanted(arguments: Arguments) -> Wanted:
         server_name=arguments.last("--server"),
         server_command=parse_server_command(arguments),
         server=_parse_server_at_url(arguments),
-        sent_along=parse_credentials(arguments),
-        spec_version=parse_spec_version(arguments),
+        sent_along=_parse_credentials(arguments),
+        spec_version=_parse_spec_version(arguments),
         isolation=parse_choice(arguments, _ISOLATION_OPTION),
         selection=Selection(
             filters=tuple(arguments.all("--filter")),

@@ -1,4 +1,4 @@
-"""From the results of a run to its report: grade, expected failures, known causes. Pure.
+"""From the results of a run to its report: grade, expected failures, known causes.
 
 A profile is the list of the checks that count in one revision, with their levels. It never changes:
 a server that had an A yesterday has one today, unless the server changed. Checks that are written
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GRADES",
+    "SHARED",
     "UNKNOWN",
     "Grade",
     "Judgement",
@@ -55,16 +56,60 @@ __all__ = [
 ]
 
 
-# From the worst to the best.
-GRADES = ("F", "D", "C", "B", "A", "A+")
+class Judgement(Record):
+    """By what a run is judged: the profiles by revision, the failures that are expected."""
 
-# Failures that put users at risk, or break every client.
-_GRAVE = ("HTTP-02", "STDIO-01", "TOOL-16")
-_MANY_FAMILIES = 2
+    profiles: Mapping[str, Profile]
+    expected: tuple[ExpectedFailure, ...] = ()
+    today: str = ""
 
-# The share of MUST from which on each grade is given, and that of SHOULD for an A.
-_SHARES = (("A", 1.0), ("B", 0.9), ("C", 0.75), ("D", 0.5), ("F", 0.0))
-_SHOULD_SHARE = 0.9
+
+def build_report(
+    run: Run, judgement: Judgement, started_at: str, duration_s: float
+) -> ComplianceReport:
+    """The report of a run that has ended."""
+    name, version = run.server_info.get("name"), run.server_info.get("version")
+    own_name = name if isinstance(name, str) else ""
+    own_version = version if isinstance(version, str) else ""
+    names = (own_name or run.spec.name, own_version)
+    checks = [_with_cause(_mark_pending(each, judgement.profiles)) for each in run.results]
+    checks, problems = _mark_expected(checks, judgement, names)
+    settings = run.settings
+    is_part = bool(settings.only or settings.skip or settings.level != "should")
+    is_whole = not (is_part or run.is_interrupted)
+    versions = run.spoken or dict.fromkeys(check.revision for check in checks)
+    profiles = {each: judgement.profiles[each] for each in versions if each in judgement.profiles}
+    letter, reason = "", "only a part of the checks was run"
+    if not (checks or run.is_interrupted):
+        reason = "no check could be made"
+    if is_whole and checks:
+        grade = give_grade(checks, profiles, has_session=bool(run.spoken))
+        letter, reason = grade.letter, grade.reason
+    return ComplianceReport(
+        server=names[0],
+        version=own_version,
+        target=settings.target,
+        transport=run.transport,
+        revisions=tuple(run.spoken),
+        profiles=tuple(profile.name for profile in profiles.values()),
+        grade=letter,
+        grade_reason=reason,
+        verdict=give_verdict(checks, is_whole=is_whole),
+        checks=tuple(checks),
+        started_at=started_at,
+        duration_s=duration_s,
+        interrupted=run.is_interrupted,
+        notes=tuple(run.notes),
+        problems=problems,
+    )
+
+
+def _mark_pending(check: CheckResult, profiles: Mapping[str, Profile]) -> CheckResult:
+    profile = profiles.get(check.revision)
+    return check.but(is_pending=profile is None or check.id not in profile.checks)
+
+
+# Profiles
 
 # The level of a check that all SDKs fail in a profile: it does not count.
 SHARED = "shared"
@@ -111,6 +156,20 @@ def best_profiles(wanted: Sequence[str]) -> dict[str, Profile]:
     chosen = {profile.revision: profile for profile in profiles.values()}
     chosen |= {profiles[id].revision: profiles[id] for id in wanted}
     return {version: chosen[version] for version in REVISIONS if version in chosen}
+
+
+# Grade and verdict
+
+# From the worst to the best.
+GRADES = ("F", "D", "C", "B", "A", "A+")
+
+# Failures that put users at risk, or break every client.
+_GRAVE = ("HTTP-02", "STDIO-01", "TOOL-16")
+_MANY_FAMILIES = 2
+
+# The share of MUST from which on each grade is given, and that of SHOULD for an A.
+_SHARES = (("A", 1.0), ("B", 0.9), ("C", 0.75), ("D", 0.5), ("F", 0.0))
+_SHOULD_SHARE = 0.9
 
 
 class Grade(Record):
@@ -187,63 +246,6 @@ def give_verdict(checks: Sequence[CheckResult], *, is_whole: bool) -> Overall:
     return "conformant" if is_whole and counted and not is_open else "incomplete"
 
 
-# The beginning of names that the server cannot have.
-UNKNOWN = "mcptest-unknown-"
-
-
-class Judgement(Record):
-    """By what a run is judged: the profiles by revision, the failures that are expected."""
-
-    profiles: Mapping[str, Profile]
-    expected: tuple[ExpectedFailure, ...] = ()
-    today: str = ""
-
-
-def build_report(
-    run: Run, judgement: Judgement, started_at: str, duration_s: float
-) -> ComplianceReport:
-    """The report of a run that has ended."""
-    name, version = run.server_info.get("name"), run.server_info.get("version")
-    own_name = name if isinstance(name, str) else ""
-    own_version = version if isinstance(version, str) else ""
-    names = (own_name or run.spec.name, own_version)
-    checks = [_with_cause(_mark_pending(each, judgement.profiles)) for each in run.results]
-    checks, problems = _mark_expected(checks, judgement, names)
-    settings = run.settings
-    is_part = bool(settings.only or settings.skip or settings.level != "should")
-    is_whole = not (is_part or run.is_interrupted)
-    versions = run.spoken or dict.fromkeys(check.revision for check in checks)
-    profiles = {each: judgement.profiles[each] for each in versions if each in judgement.profiles}
-    letter, reason = "", "only a part of the checks was run"
-    if not (checks or run.is_interrupted):
-        reason = "no check could be made"
-    if is_whole and checks:
-        grade = give_grade(checks, profiles, has_session=bool(run.spoken))
-        letter, reason = grade.letter, grade.reason
-    return ComplianceReport(
-        server=names[0],
-        version=own_version,
-        target=settings.target,
-        transport=run.transport,
-        revisions=tuple(run.spoken),
-        profiles=tuple(profile.name for profile in profiles.values()),
-        grade=letter,
-        grade_reason=reason,
-        verdict=give_verdict(checks, is_whole=is_whole),
-        checks=tuple(checks),
-        started_at=started_at,
-        duration_s=duration_s,
-        interrupted=run.is_interrupted,
-        notes=tuple(run.notes),
-        problems=problems,
-    )
-
-
-def _mark_pending(check: CheckResult, profiles: Mapping[str, Profile]) -> CheckResult:
-    profile = profiles.get(check.revision)
-    return check.but(is_pending=profile is None or check.id not in profile.checks)
-
-
 # Expected failures
 
 
@@ -294,6 +296,7 @@ _MAX_SEARCHED_CHARS = 20_000
 
 _TYPESCRIPT = "TypeScript SDK 1.x"
 _PYTHON = "Python SDK"
+
 _CAUSES = (
     # A call with the member task is refused by a server without tasks, and run by one that has
     # them, whatever the tool supports.
@@ -361,6 +364,9 @@ def _with_cause(check: CheckResult) -> CheckResult:
 
 
 # The same request without mcptest
+
+# The beginning of names that the server cannot have.
+UNKNOWN = "mcptest-unknown-"
 
 
 def curl_command(sent: Sequence[str], url: str) -> str:

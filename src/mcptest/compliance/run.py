@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
     Progress = Callable[[str], None]
 
-__all__ = ["Run", "Settings", "check_server"]
+__all__ = ["Offer", "Run", "Settings", "check_server"]
 
 # How long to wait for an answer once a later request has been answered.
 _OVERTAKEN_S = 0.5

@@ -5,9 +5,9 @@ these are, and calls `Redactor` for every text that is written.
 
 Most texts hold no secret, so a quick look decides whether a text is searched at all. Escapes (JSON,
 URL, HTML) can occur anywhere in a text in any mixture: they are undone, one kind at a time, the
-result is searched, and `Reading.trace` leads back to the original text. Base64 and hexadecimal have
-few ways to write a secret alone, and these are searched for as they are; longer runs of either are
-decoded. What one form says is read once more in each form, and not a third time.
+result is searched, and `_Reading.trace` leads back to the original text. Base64 and hexadecimal
+have few ways to write a secret alone, and these are searched for as they are; longer runs of either
+are decoded. What one form says is read once more in each form, and not a third time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMS",
-    "Reading",
     "Redactor",
 ]
 
@@ -82,7 +81,7 @@ class Redactor:
         self._plain_long = [each for each in self._plain if len(each) >= _LEAST_UNWRAPPED]
         self._long = [each for each in self._needles if len(each) >= _LEAST_UNWRAPPED]
         self._sizes = [len(needle) for needle in self._needles]
-        self._runs = EncodedRuns(len(self._plain[0])) if known else None
+        self._runs = _EncodedRuns(len(self._plain[0])) if known else None
         self._has_blanks = any(" " in secret for secret in known)
         # The last text without secrets: a test has its name in two events.
         self._unchanged = ""
@@ -140,10 +139,10 @@ class Redactor:
                 places = self._runs.hex_places(outer.raw, self._holds)
             yield from outer.trace(places)
             with_json = outer.is_unquoted or not is_nested
-            for undone_once in undo_escapes(
+            for undone_once in _undo_escapes(
                 outer, has_blanks=self._has_blanks, with_json=with_json
             ):
-                readings = list(with_unwrapped(undone_once))
+                readings = list(_with_unwrapped(undone_once))
                 # Most texts say the same with and without their line breaks.
                 if readings[-1].raw in seen:
                     continue
@@ -153,21 +152,21 @@ class Redactor:
                     if is_nested:
                         yield from self._find_nested(inner, self._runs)
 
-    def _find_nested(self, outer: Reading, runs: EncodedRuns) -> Iterator[Place]:
+    def _find_nested(self, outer: _Reading, runs: _EncodedRuns) -> Iterator[Place]:
         """The places of secrets in a second form, in a text that was read in a first."""
         yield from outer.trace(runs.hex_places(outer.raw, self._holds))
-        for undone_twice in undo_escapes(outer, has_blanks=self._has_blanks):
-            for inner in with_unwrapped(undone_twice):
+        for undone_twice in _undo_escapes(outer, has_blanks=self._has_blanks):
+            for inner in _with_unwrapped(undone_twice):
                 yield from inner.trace(_find_needles(inner.raw, self._plain_in(inner)))
 
-    def _find_in(self, reading: Reading) -> Iterator[Place]:
+    def _find_in(self, reading: _Reading) -> Iterator[Place]:
         needles = self._long if reading.is_unwrapped else self._needles
         found = list(_find_pieces(reading.raw, needles))
         if not reading.is_original:
             found += _find_needles(reading.raw, needles)
         yield from reading.trace(found)
 
-    def _plain_in(self, reading: Reading) -> Sequence[bytes]:
+    def _plain_in(self, reading: _Reading) -> Sequence[bytes]:
         return self._plain_long if reading.is_unwrapped else self._plain
 
     def _holds(self, decoded: bytes) -> bool:
@@ -180,11 +179,11 @@ class Redactor:
             return True
         assert self._runs is not None, "there are secrets"
         for text in _texts_in(decoded, self._plain):
-            for outer in with_unwrapped(Reading(text)):
+            for outer in _with_unwrapped(_Reading(text)):
                 needles = self._long if outer.is_unwrapped else self._needles
                 if any(needle in outer.raw for needle in needles):
                     return True
-                for inner in undo_escapes(outer, has_blanks=self._has_blanks):
+                for inner in _undo_escapes(outer, has_blanks=self._has_blanks):
                     if any(needle in inner.raw for needle in self._plain_in(inner)):
                         return True
             if any(self._runs.hex_places(text, self._holds)):
@@ -192,15 +191,15 @@ class Redactor:
         return False
 
 
-def _read_in_ways(raw: bytes, *, is_nested: bool) -> Iterator[Reading]:
+def _read_in_ways(raw: bytes, *, is_nested: bool) -> Iterator[_Reading]:
     """The text as it is, without line breaks, and as the content of a JSON string.
 
     Lazy: what was found in one reading is no longer there in the next.
     """
-    for reading in with_unwrapped(Reading(raw)):
+    for reading in _with_unwrapped(_Reading(raw)):
         yield reading
         if is_nested:
-            yield from unquote_json(reading)
+            yield from _unquote_json(reading)
 
 
 def _texts_in(decoded: bytes, needles: Sequence[bytes]) -> Iterator[bytes]:
@@ -209,7 +208,7 @@ def _texts_in(decoded: bytes, needles: Sequence[bytes]) -> Iterator[bytes]:
     least = len(needles[0])
 
     def long_enough(text: bytes) -> bytes:
-        return b"\0".join(text[start:end] for start, end in stretches(text, table, least))
+        return b"\0".join(text[start:end] for start, end in _stretches(text, table, least))
 
     yield long_enough(decoded)
     if _UTF_16.search(decoded):
@@ -428,11 +427,11 @@ _HTML = _Escapes(
 _BREAKS = _Escapes(mark=b"\n", token=re.compile(rb"\r?\n[ \t]*"), meaning=lambda token: b"")
 
 
-class Reading:
+class _Reading:
     """A text as bytes: the original, or `source` with one kind of escapes undone."""
 
     def __init__(
-        self, raw: bytes, source: Reading | None = None, escapes: _Escapes | None = None
+        self, raw: bytes, source: _Reading | None = None, escapes: _Escapes | None = None
     ) -> None:
         self.raw = raw
         self.is_original = source is None
@@ -485,9 +484,9 @@ class Reading:
         return [(origin(start)[0], origin(end - 1)[1]) for start, end in places]
 
 
-def undo_escapes(
-    reading: Reading, *, has_blanks: bool, with_json: bool = True
-) -> Iterator[Reading]:
+def _undo_escapes(
+    reading: _Reading, *, has_blanks: bool, with_json: bool = True
+) -> Iterator[_Reading]:
     """The text without its escapes, one kind at a time.
 
     With `has_blanks`, plus signs are also read as blanks, as in the query of a URL.
@@ -498,34 +497,34 @@ def undo_escapes(
             yield found
 
 
-def with_unwrapped(reading: Reading) -> Iterator[Reading]:
+def _with_unwrapped(reading: _Reading) -> Iterator[_Reading]:
     """The text, and the text without its line breaks."""
     yield reading
     if not reading.is_unwrapped and (found := _undo_one(reading, _BREAKS)):
         yield found
 
 
-def unquote_json(reading: Reading) -> Iterator[Reading]:
+def _unquote_json(reading: _Reading) -> Iterator[_Reading]:
     """The content of a JSON message, or of a text that mcptest quoted as JSON.
 
     The secret was not written that way by the server, so it does not count as a form.
     """
     if found := _undo_one(reading, _JSON):
-        yield from with_unwrapped(found)
+        yield from _with_unwrapped(found)
 
 
-def _undo_one(reading: Reading, escapes: _Escapes) -> Reading | None:
+def _undo_one(reading: _Reading, escapes: _Escapes) -> _Reading | None:
     if escapes.mark not in reading.raw:
         return None
     meaning = escapes.meaning
     raw = escapes.token.sub(lambda found: meaning(found[0]), reading.raw)
-    return None if raw == reading.raw else Reading(raw, reading, escapes)
+    return None if raw == reading.raw else _Reading(raw, reading, escapes)
 
 
 # Runs of base64 and hexadecimal
 
 
-class EncodedRuns:
+class _EncodedRuns:
     """Finds and decodes runs of base64 and hexadecimal in a text.
 
     `least` is the number of bytes of the shortest secret: shorter runs cannot hold one.
@@ -538,12 +537,12 @@ class EncodedRuns:
         self._hex = re.compile(rb"xx(?:%b?xx(?!w)){%d,}" % (_GAP, pairs))
 
     def are_in(self, raw: bytes) -> bool:
-        is_base64 = any(stretches(raw, _BASE64, self._least_base64))
+        is_base64 = any(_stretches(raw, _BASE64, self._least_base64))
         return is_base64 or self._hex.search(raw.translate(_HEX)) is not None
 
     def places(self, raw: bytes, holds: Callable[[bytes], bool]) -> Iterator[Place]:
         """The places of runs in which `holds` finds a secret after decoding."""
-        spans = list(stretches(raw, _BASE64, self._least_base64))
+        spans = list(_stretches(raw, _BASE64, self._least_base64))
         yield from _find_holding(raw, spans, _decode_base64, holds)
         yield from self.hex_places(raw, holds)
 
@@ -556,7 +555,7 @@ class EncodedRuns:
             yield start, len(raw) if line_end < 0 else line_end
 
 
-def stretches(raw: bytes, table: bytes, least: int) -> Iterator[Place]:
+def _stretches(raw: bytes, table: bytes, least: int) -> Iterator[Place]:
     """The places of at least `least` bytes in a row that the table maps to x."""
     marked, wanted = raw.translate(table), b"x" * least
     start = marked.find(wanted)

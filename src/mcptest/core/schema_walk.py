@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["SchemaNode", "SchemaWalker", "dict_at", "list_at", "required_names"]
 
 # All limits are far above what a schema needs that people can read.
-MAX_NODES = 10_000
-MAX_NESTING = 20
-MAX_PARTS = 50
-MAX_BRANCHES = 50
+_MAX_NODES = 10_000
+_MAX_NESTING = 20
+_MAX_PARTS = 50
+_MAX_BRANCHES = 50
 MAX_MEMBERS = 1_000
 
 
@@ -46,7 +46,7 @@ class SchemaWalker:
 
     def __init__(self, root: object) -> None:
         self._root = root
-        self._nodes_left = MAX_NODES
+        self._nodes_left = _MAX_NODES
 
     def root(self) -> SchemaNode:
         return self.resolve(self._root)
@@ -56,11 +56,11 @@ class SchemaWalker:
     ) -> SchemaNode:
         """The schema without `$ref` and `allOf`; a `trail` cuts references that are on it."""
         self._nodes_left -= 1
-        if self._nodes_left < 0 or nesting > MAX_NESTING:
+        if self._nodes_left < 0 or nesting > _MAX_NESTING:
             return SchemaNode(schema={}, trail=trail, is_cut=True)
         if not isinstance(schema, dict):
             return SchemaNode(schema={}, trail=trail)
-        inner = list_at(schema, "allOf")[:MAX_PARTS]
+        inner = list_at(schema, "allOf")[:_MAX_PARTS]
         parts = [self.resolve(part, trail, nesting + 1) for part in inner]
         reference = schema.get("$ref")
         if isinstance(reference, str):
@@ -97,7 +97,7 @@ class SchemaWalker:
     def alternatives(self, node: SchemaNode) -> list[SchemaNode]:
         """The parts of `anyOf` and `oneOf`, resolved; [] if there are none."""
         parts = [*list_at(node.schema, "anyOf"), *list_at(node.schema, "oneOf")]
-        return [self.resolve(part, node.trail) for part in parts[:MAX_BRANCHES]]
+        return [self.resolve(part, node.trail) for part in parts[:_MAX_BRANCHES]]
 
     def branches(self, schema: object) -> Iterator[Schema]:
         """Every plain schema that a value may follow.
@@ -107,7 +107,7 @@ class SchemaWalker:
         """
         pending = [self.resolve(schema)]
         count = 0
-        while pending and count < MAX_BRANCHES:
+        while pending and count < _MAX_BRANCHES:
             node = pending.pop(0)
             alternatives = self.alternatives(node)
             types = list_at(node.schema, "type")

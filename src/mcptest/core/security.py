@@ -27,7 +27,6 @@ __all__ = [
     "ScanWish",
     "ScannedServer",
     "SecurityFinding",
-    "is_at_least",
     "stable_path",
 ]
 
@@ -40,7 +39,7 @@ RULE_IDS = tuple(
 )
 
 
-def is_at_least(severity: str, limit: str) -> bool:
+def _is_at_least(severity: str, limit: str) -> bool:
     """True if a severity is this grave; nothing is as grave as "never"."""
     names: tuple[str, ...] = SEVERITIES
     return limit in names and names.index(severity) >= names.index(limit)
@@ -128,7 +127,7 @@ class ScanReport(Record):
     @property
     def failing(self) -> tuple[SecurityFinding, ...]:
         """The findings that fail the scan."""
-        return tuple(each for each in self.findings if is_at_least(each.severity, self.fail_on))
+        return tuple(each for each in self.findings if _is_at_least(each.severity, self.fail_on))
 
     @property
     def passed(self) -> bool:

@@ -93,7 +93,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise NotJsonError(f"{name} is not JSON")
 
 
-def finite_float(digits: str) -> float:
+def _finite_float(digits: str) -> float:
     """The number with these digits; NotJsonError if it is too large for a float."""
     number = float(digits)
     if number in (float("inf"), float("-inf")):
@@ -144,7 +144,7 @@ def is_deeper_than(value: object, limit: int) -> bool:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=finite_float
+    object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite_float
 )
 _SCAN = _DECODER.scan_once  # type: ignore[attr-defined]  # the stubs leave it out
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -191,7 +191,7 @@ class JsonStream:
         self._has_ended = False
         # The place where the text in memory begins.
         self._line, self._column = 1, 1
-        self._decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=finite_float)
+        self._decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float)
 
     def error(self, reason: str) -> BrokenStreamError:
         """An error at the current place."""

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 __all__ = ["build_docs", "schema_table"]
 
 MAX_FEATURES = 1_000
-MAX_CAPABILITIES = 50
-MAX_ARGUMENTS = 200
-MAX_TITLE_CHARS = 200
+_MAX_CAPABILITIES = 50
+_MAX_ARGUMENTS = 200
+_MAX_TITLE_CHARS = 200
 
 
 def build_docs(
@@ -66,10 +66,10 @@ def build_docs(
             for at in used:
                 users.setdefault(at, []).append(number)
             docs.append(build_case(case, number, tuple(used)))
-        name = shorten(suite.name or suite.file, MAX_TITLE_CHARS)
+        name = shorten(suite.name or suite.file, _MAX_TITLE_CHARS)
         files.append(FileDoc(name=name, cases=tuple(docs)))
     return ServerDoc(
-        title=shorten(title.strip(), MAX_TITLE_CHARS) or _title(description, suites),
+        title=shorten(title.strip(), _MAX_TITLE_CHARS) or _title(description, suites),
         description=_string_at(description.info, "description"),
         facts=tuple(_server_facts(description)),
         instructions=shorten(description.instructions.strip(), MAX_TEXT_CHARS),
@@ -87,7 +87,7 @@ def _title(description: ServerDescription, suites: Sequence[Suite]) -> str:
     name = _string_at(description.info, "title") or _string_at(description.info, "name")
     if not name and len(suites) == 1:
         name = re.sub(r"(_test|\.cases)\.ya?ml$", "", suites[0].name)
-    return shorten(name, MAX_TITLE_CHARS) or "MCP server"
+    return shorten(name, _MAX_TITLE_CHARS) or "MCP server"
 
 
 def _server_facts(description: ServerDescription) -> Iterator[Inline]:
@@ -99,20 +99,20 @@ def _server_facts(description: ServerDescription) -> Iterator[Inline]:
     }
     for label, value in facts.items():
         if value:
-            yield label, Code(shorten(value, MAX_TITLE_CHARS))
+            yield label, Code(shorten(value, _MAX_TITLE_CHARS))
 
 
 def _capabilities(capabilities: Message) -> Iterator[Inline]:
     """Each capability with its parts."""
-    for name, details in list(capabilities.items())[:MAX_CAPABILITIES]:
+    for name, details in list(capabilities.items())[:_MAX_CAPABILITIES]:
         parts = details.items() if isinstance(details, dict) else ()
-        words: list[str] = [Code(shorten(name, MAX_TITLE_CHARS))]
-        for part in [key for key, value in parts if value is not False][:MAX_CAPABILITIES]:
+        words: list[str] = [Code(shorten(name, _MAX_TITLE_CHARS))]
+        for part in [key for key, value in parts if value is not False][:_MAX_CAPABILITIES]:
             between = ", " if len(words) > 1 else ": "
-            words += [between, Code(shorten(part, MAX_TITLE_CHARS))]
+            words += [between, Code(shorten(part, _MAX_TITLE_CHARS))]
         yield tuple(words)
-    if len(capabilities) > MAX_CAPABILITIES:
-        yield (f"… {len(capabilities) - MAX_CAPABILITIES:,} more",)
+    if len(capabilities) > _MAX_CAPABILITIES:
+        yield (f"… {len(capabilities) - _MAX_CAPABILITIES:,} more",)
 
 
 def _read_features(
@@ -253,10 +253,10 @@ def _tables(kind: Kind, listed: Message) -> Iterator[Table]:
             required="yes" if each.get("required") is True else "no",
             description=_string_at(each, "description") or _string_at(each, "title"),
         )
-        for each in arguments[:MAX_ARGUMENTS]
+        for each in arguments[:_MAX_ARGUMENTS]
         if isinstance(each, dict)
     ]
-    if len(arguments) > MAX_ARGUMENTS:
+    if len(arguments) > _MAX_ARGUMENTS:
         rows.append(Row(name="…", description="There is more than is shown here."))
     notes = () if rows else ((_NO_ARGUMENTS,),)
     yield Table(title="Arguments", rows=tuple(rows), notes=notes)
@@ -266,11 +266,11 @@ def _tables(kind: Kind, listed: Message) -> Iterator[Table]:
 # number of rows are bounded. Where something is left out, a row or a note says so.
 
 MAX_ROWS = 200
-MAX_DEPTH = 5
-MAX_TYPE_DEPTH = 4
-MAX_DESCRIPTION_CHARS = 1_000
-MAX_VALUES = 30
-MAX_EXAMPLES = 3
+_MAX_DEPTH = 5
+_MAX_TYPE_DEPTH = 4
+_MAX_DESCRIPTION_CHARS = 1_000
+_MAX_VALUES = 30
+_MAX_EXAMPLES = 3
 
 _CUT = "…"
 
@@ -359,7 +359,7 @@ class _TableBuilder:
 
     def _member_rows(self, node: SchemaNode, path: Path, depth: int) -> Iterator[Row]:
         has_members = bool(self._properties(node)) or any(_unnamed_members(node))
-        if node.is_cut or (has_members and depth >= MAX_DEPTH):
+        if node.is_cut or (has_members and depth >= _MAX_DEPTH):
             name = f"{_render_name(path)}.{_CUT}"
             yield Row(name=name, type=_CUT, description="It goes on from here.")
         elif has_members:
@@ -393,7 +393,7 @@ class _TableBuilder:
 
     def _type(self, node: SchemaNode, depth: int = 0) -> str:
         """What a value may be: `integer`, `array of string`, `string or null`."""
-        if node.is_cut or depth > MAX_TYPE_DEPTH:
+        if node.is_cut or depth > _MAX_TYPE_DEPTH:
             return _CUT
         choices = self._walker.alternatives(node)
         if choices:
@@ -458,9 +458,9 @@ def _description(schema: Schema, name: str) -> str:
     """The description of a value, or a title that does not just repeat its name."""
     description, title = schema.get("description"), schema.get("title")
     if isinstance(description, str) and description.strip():
-        return shorten(description, MAX_DESCRIPTION_CHARS)
+        return shorten(description, _MAX_DESCRIPTION_CHARS)
     if isinstance(title, str) and _letters(title) != _letters(name):
-        return shorten(title, MAX_DESCRIPTION_CHARS)
+        return shorten(title, _MAX_DESCRIPTION_CHARS)
     return ""
 
 
@@ -476,7 +476,7 @@ def _type_names(schema: Schema) -> list[str]:
     if not kinds and "const" in schema:
         kinds = [json_type(schema["const"])]
     if not kinds:
-        kinds = [json_type(value) for value in list_at(schema, "enum")[:MAX_VALUES]]
+        kinds = [json_type(value) for value in list_at(schema, "enum")[:_MAX_VALUES]]
     if not kinds and dict_at(schema, "properties"):
         kinds = ["object"]
     return kinds or ["any"]
@@ -529,14 +529,14 @@ def _own_rules(node: SchemaNode) -> Iterator[Inline]:
             yield (words,)
     if schema.get("additionalProperties") is False and dict_at(schema, "properties"):
         yield ("no other members",)
-    examples = list_at(schema, "examples")[:MAX_EXAMPLES]
+    examples = list_at(schema, "examples")[:_MAX_EXAMPLES]
     if examples:
         yield ("for example ", *_enumerate_values(examples))
 
 
 def _one_of(values: list[object]) -> Inline:
-    more = (", …",) if len(values) > MAX_VALUES else ()
-    return ("one of ", *_enumerate_values(values[:MAX_VALUES]), *more)
+    more = (", …",) if len(values) > _MAX_VALUES else ()
+    return ("one of ", *_enumerate_values(values[:_MAX_VALUES]), *more)
 
 
 def _enumerate_values(values: list[object]) -> Iterator[str]:

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from mcptest.docgen.model import Inline, Message
 
 __all__ = [
+    "MAX_NAME_CHARS",
+    "MAX_TEXT_CHARS",
+    "MAX_VALUE_CHARS",
     "Call",
     "build_case",
     "build_legend",
@@ -55,9 +58,9 @@ __all__ = [
 MAX_TEXT_CHARS = 20_000
 MAX_NAME_CHARS = 300
 MAX_VALUE_CHARS = 120
-MAX_SUMMARY_CHARS = 80
-MAX_ROWS = 100
-MAX_SEEN_VALUES = 5
+_MAX_SUMMARY_CHARS = 80
+_MAX_ROWS = 100
+_MAX_SEEN_VALUES = 5
 
 
 def dialogue_of(case: Case) -> Dialogue:
@@ -213,16 +216,16 @@ def build_undescribed(kind: Kind, name: str, calls: list[Call], note: str) -> Fe
         for key, value in call.arguments.items():
             values.setdefault(key, []).append(value)
     rows = []
-    for key, seen in list(values.items())[:MAX_ROWS]:
+    for key, seen in list(values.items())[:_MAX_ROWS]:
         # Tags and patterns have no type.
         types = dict.fromkeys(json_type(each) for each in seen if isinstance(each, _PLAIN))
         shown = list(dict.fromkeys(one_line(each, MAX_VALUE_CHARS) for each in seen))
         rule: list[str] = ["seen: "]
-        for each in shown[:MAX_SEEN_VALUES]:
+        for each in shown[:_MAX_SEEN_VALUES]:
             rule += [Code(each), ", "]
-        rule[-1:] = [", …"] if len(shown) > MAX_SEEN_VALUES else []
+        rule[-1:] = [", …"] if len(shown) > _MAX_SEEN_VALUES else []
         rows.append(Row(name=key, type=" or ".join(types), rules=(tuple(rule),)))
-    if len(values) > MAX_ROWS:
+    if len(values) > _MAX_ROWS:
         rows.append(Row(name="…", description="There is more than is shown here."))
     tables = (Table(title="Arguments seen", rows=tuple(rows)),) if rows else ()
     return FeatureDoc(kind=kind, name=name, tables=tables, note=note)
@@ -286,8 +289,8 @@ def _method_and_subject(message: Message) -> Inline:
 def _short(value: object) -> str:
     """A string as it is, anything else as JSON, on one short line."""
     if type(value) is str:
-        return shorten(value, MAX_SUMMARY_CHARS)
-    return one_line(value, MAX_SUMMARY_CHARS)
+        return shorten(value, _MAX_SUMMARY_CHARS)
+    return one_line(value, _MAX_SUMMARY_CHARS)
 
 
 def _notes(turn: Turn) -> Iterator[Inline]:

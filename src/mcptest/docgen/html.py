@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = ["render_html"]
 
-MAX_CODE_CHARS = 400
+_MAX_CODE_CHARS = 400
 # A longer message begins closed.
-MAX_OPEN_LINES = 40
+_MAX_OPEN_LINES = 40
 # The deepest level of indentation that the style knows.
-MAX_LEVEL = 5
+_MAX_LEVEL = 5
 
 
 def render_html(doc: ServerDoc) -> str:
@@ -218,11 +218,11 @@ def _json(lines: Sequence[Line]) -> Markup:
             for kind, text in pieces
         ]
         # The line ends inside of its block, so that copied text has lines as well.
-        level = f"d{min(depth, MAX_LEVEL)}" if depth else False
+        level = f"d{min(depth, _MAX_LEVEL)}" if depth else False
         indent = Markup(INDENT * depth)
         shown.append(element("span", indent, *inner, Markup("\n"), class_=level))
     block = element("pre", joined(shown))
-    if len(lines) <= MAX_OPEN_LINES:
+    if len(lines) <= _MAX_OPEN_LINES:
         return block
     return element("details", element("summary", plural(len(lines), "line")), block)
 
@@ -232,7 +232,7 @@ def _list(items: Iterable[str], style: str = "") -> Markup:
 
 
 def _code(text: str) -> Markup:
-    return element("code", shorten(text, MAX_CODE_CHARS))
+    return element("code", shorten(text, _MAX_CODE_CHARS))
 
 
 def _inline(words: Iterable[str]) -> Markup:

@@ -303,9 +303,9 @@ INDENT = "  "
 
 WIDTH = 80
 MAX_LINES = 2_000
-MAX_TEXT_CHARS = 1_000
+_MAX_TEXT_CHARS = 1_000
 # Deeper than anything that is read from a file or a server.
-MAX_DEPTH = 250
+_MAX_DEPTH = 250
 
 
 def json_lines(value: object) -> tuple[Line, ...]:
@@ -349,7 +349,7 @@ def _lines(value: object, depth: int, lead: int = 0) -> list[Line]:
     """
     if isinstance(value, Group):
         value = value.source
-    if not isinstance(value, (dict, list)) or not value or depth > MAX_DEPTH:
+    if not isinstance(value, (dict, list)) or not value or depth > _MAX_DEPTH:
         return [(depth, tuple(_scalar(value, depth)))]
     opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
     if isinstance(value, dict):
@@ -381,7 +381,7 @@ def _member(key: str, value: object, depth: int) -> list[Line]:
 
 
 def _scalar(value: object, depth: int) -> Iterator[Piece]:
-    if depth > MAX_DEPTH:
+    if depth > _MAX_DEPTH:
         yield "cut", "…"
     elif is_tag(value):
         name, text = split_tag(value)
@@ -390,7 +390,7 @@ def _scalar(value: object, depth: int) -> Iterator[Piece]:
         if text:
             # Between single quotes a backslash is a plain character.
             is_single = "\\" in text and "'" not in text and visible(text) == text
-            shown = f"'{shorten(text, MAX_TEXT_CHARS)}'" if is_single else _quote(text)
+            shown = f"'{shorten(text, _MAX_TEXT_CHARS)}'" if is_single else _quote(text)
             yield "", " "
             yield "tag", text if text.isidentifier() else shown
     elif isinstance(value, Pattern):
@@ -404,9 +404,9 @@ def _scalar(value: object, depth: int) -> Iterator[Piece]:
 
 def _quote(text: str) -> str:
     """A JSON string in which every character is visible, cut if it is very long."""
-    rest = len(text) - MAX_TEXT_CHARS
+    rest = len(text) - _MAX_TEXT_CHARS
     tail = f" … {plural(rest, 'more character')}" if rest > 0 else ""
-    quoted = json.dumps(text[:MAX_TEXT_CHARS] + tail, ensure_ascii=False)
+    quoted = json.dumps(text[:_MAX_TEXT_CHARS] + tail, ensure_ascii=False)
     if visible(quoted) == quoted:
         return quoted
     # JSON's own escapes, so that it stays JSON.

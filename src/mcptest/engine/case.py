@@ -44,7 +44,6 @@ __all__ = [
     "Performer",
     "UnsentError",
     "describe_failure",
-    "describe_passed_step",
     "describe_restart_reason",
     "time_limit_s",
 ]
@@ -292,7 +291,7 @@ class Performer:
                     duration_s = time.monotonic() - began
                     failed = _make_failed(case, step, reply, mismatches, duration_s, notes)
                     return failed.but(line=line, stderr=self._pool.stderr_of_test())
-                notes += describe_passed_step(step.expectation, reply)
+                notes += _describe_passed_step(step.expectation, reply)
         except (UnsentError, CheckError) as error:
             # The server did nothing wrong, and is kept unless a dialogue was broken off.
             errored = _make_errored(case, error.fault, time.monotonic() - began, notes)
@@ -499,7 +498,7 @@ class UnsentError(Exception):
 _RESULT_TYPE = "resultType"
 
 
-def describe_passed_step(expectation: Expectation, reply: Reply) -> tuple[str, ...]:
+def _describe_passed_step(expectation: Expectation, reply: Reply) -> tuple[str, ...]:
     """Notes on a step that passed."""
     notes: tuple[str, ...] = ()
     if reply.unfinished and not _names_result_type(expectation):

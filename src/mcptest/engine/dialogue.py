@@ -79,7 +79,7 @@ class DialogueRunner:
         self._values = values
         self._record_use = record_use
         # The messages that the last case left over, and the server that sent them.
-        self._left_over: tuple[Server, list[ReceivedMessage]] | None = None
+        self._left_over: tuple[Server, list[_ReceivedMessage]] | None = None
 
     def perform(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
         """The verdict on a case; `mcptest.engine.case` handles the exceptions."""
@@ -126,7 +126,7 @@ class DialogueRunner:
         upcoming = following.dialogue if following else None
         next_turns = _first_turns(upcoming) if upcoming and not upcoming.opens_session else ()
         timeout_s = case.timeout_s or spec.timeout_s
-        run = DialogueRun(server, dialogue, self._values, timeout_s, received, next_turns)
+        run = _DialogueRun(server, dialogue, self._values, timeout_s, received, next_turns)
         try:
             run.perform()
         finally:
@@ -170,7 +170,7 @@ def _first_turns(dialogue: Dialogue) -> tuple[Turn, ...]:
     return tuple(takewhile(lambda turn: not turn.is_ours, dialogue.turns))
 
 
-def _make_failed(result: CaseResult, run: DialogueRun) -> CaseResult:
+def _make_failed(result: CaseResult, run: _DialogueRun) -> CaseResult:
     mismatches = tuple(run.mismatches)
     notes = result.notes
     for message in run.actual.values():
@@ -216,7 +216,7 @@ class _Request:
         self.place: Place = (0, 0)
 
 
-class DialogueRun:
+class _DialogueRun:
     """One dialogue with one server: send our turns, await the server's, one after the other.
 
     Mismatches are collected and the dialogue goes on; a message that does not arrive in time ends
@@ -231,7 +231,7 @@ class DialogueRun:
         dialogue: Dialogue,
         values: dict[str, object],
         timeout_s: float,
-        carried: Sequence[ReceivedMessage],
+        carried: Sequence[_ReceivedMessage],
         next_turns: Sequence[Turn],
     ) -> None:
         self._server = server
@@ -259,7 +259,7 @@ class DialogueRun:
         self.line: int | None = None
         self.notes: list[str] = []
         self.has_answers = False
-        self.left_over: list[ReceivedMessage] = []
+        self.left_over: list[_ReceivedMessage] = []
 
     def perform(self) -> None:
         """The whole dialogue. ServerError and UnsentError end it at once."""
@@ -281,7 +281,7 @@ class DialogueRun:
             for request in self._open.values():
                 connection.session.abandon(request.id)
         # Answer what is open, except requests that the next case begins with.
-        kept = count_requests(self._next_turns)
+        kept = _count_requests(self._next_turns)
         for received in self._inbox.unclaimed:
             if not (kept[received.message["method"]] or kept[""]):
                 self._reply(received)
@@ -500,7 +500,7 @@ class DialogueRun:
             self.line = turn.line
         self.mismatches += mismatches
 
-    def _reply(self, received: ReceivedMessage) -> None:
+    def _reply(self, received: _ReceivedMessage) -> None:
         reply, received.reply = received.reply, None
         if reply:
             self._connection.send(encode_line(reply))
@@ -563,7 +563,7 @@ _MAX_RECEIVED = 100_000
 _MAX_UNKNOWN = 100
 
 
-class ReceivedMessage:
+class _ReceivedMessage:
     """A request or notification of the server, with the reply that is still to be sent."""
 
     __slots__ = ("is_claimed", "message", "reply")
@@ -574,7 +574,7 @@ class ReceivedMessage:
         self.is_claimed = False
 
 
-def count_requests(turns: Iterable[Turn]) -> Counter[str]:
+def _count_requests(turns: Iterable[Turn]) -> Counter[str]:
     """How often each method is requested by the server in these turns."""
     return Counter(turn.method for turn in turns if not turn.is_ours and turn.kind == "request")
 
@@ -587,7 +587,7 @@ class DialogueInbox:
     dialogue, every other one by the client's script.
     """
 
-    def __init__(self, wanted: frozenset[str], carried: Sequence[ReceivedMessage] = ()) -> None:
+    def __init__(self, wanted: frozenset[str], carried: Sequence[_ReceivedMessage] = ()) -> None:
         self.answers: dict[jsonrpc.IdKey, Any] = {}
         self.unknown: list[Message] = []
         self.repeats: list[Message] = []
@@ -603,7 +603,7 @@ class DialogueInbox:
             self.answers[jsonrpc.id_key(event.id)] = event.message
             return True
         if isinstance(event, NotificationReceived):
-            self._keep(ReceivedMessage(event.message))
+            self._keep(_ReceivedMessage(event.message))
             return True
         if isinstance(event, RequestReceived):
             method = event.message["method"]
@@ -611,7 +611,7 @@ class DialogueInbox:
             awaited = next(
                 (name for name in (method, "") if self._expected_requests[name] > 0), None
             )
-            self._keep(ReceivedMessage(event.message, None if awaited is None else event.reply))
+            self._keep(_ReceivedMessage(event.message, None if awaited is None else event.reply))
             if awaited is not None:
                 self._expected_requests[awaited] -= 1
             return awaited is not None
@@ -624,20 +624,20 @@ class DialogueInbox:
     def expect_requests(self, turns: Iterable[Turn]) -> None:
         """Expect the requests in these turns from now on, and no others."""
         held = Counter(each.message["method"] for each in self.left_over if each.reply)
-        self._expected_requests = count_requests(turns) - held
+        self._expected_requests = _count_requests(turns) - held
 
     def skip(self) -> None:
         """Do not let messages that have arrived so far be claimed any more."""
         self._next = len(self.received)
 
-    def _keep(self, received: ReceivedMessage) -> None:
+    def _keep(self, received: _ReceivedMessage) -> None:
         is_wanted = received.message["method"] in self._wanted or "" in self._wanted
         if len(self.received) < _MAX_RECEIVED or is_wanted:
             self.received.append(received)
         else:
             self._dropped += 1
 
-    def claim(self, method: str) -> ReceivedMessage | None:
+    def claim(self, method: str) -> _ReceivedMessage | None:
         """The next message with this method (any with ""); None if it has not arrived yet."""
         for at in range(self._next, len(self.received)):
             received = self.received[at]
@@ -648,12 +648,12 @@ class DialogueInbox:
         return None
 
     @property
-    def unclaimed(self) -> list[ReceivedMessage]:
+    def unclaimed(self) -> list[_ReceivedMessage]:
         """The messages that no turn describes."""
         return [each for each in self.received if not each.is_claimed]
 
     @property
-    def left_over(self) -> list[ReceivedMessage]:
+    def left_over(self) -> list[_ReceivedMessage]:
         """The messages after the last one that was claimed."""
         return self.received[self._next :]
 

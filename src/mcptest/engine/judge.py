@@ -271,7 +271,7 @@ def judge_reply(
     has_remote, has_foreign = expectation.has_remote_check, expectation.has_foreign_check
     bounded = expectation
     if has_foreign:
-        bounded = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
+        bounded = _bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
     if has_remote:
         expectation = bounded
     is_large = expectation.has_regex and reply.size > _LARGE_BYTES
@@ -520,11 +520,11 @@ def _prefix_message(assertion: Assertion, mismatch: Mismatch) -> Mismatch:
 
 # Work that a timer cannot interrupt, done in a process that can be killed.
 #
-# Two kinds of work need this: matchers from Python packages (`bound_checks`), and JSON Schemas that
-# refer to themselves, which may take forever or all memory to read (`find_read_failure`).
+# Two kinds of work need this: matchers from Python packages (`_bound_checks`), and JSON Schemas
+# that refer to themselves, which may take forever or all memory to read (`find_read_failure`).
 
 
-def bound_checks(expectation: Expectation, limit_s: float, launcher: Launcher) -> Expectation:
+def _bound_checks(expectation: Expectation, limit_s: float, launcher: Launcher) -> Expectation:
     """The expectation with each foreign check limited to this time, in a process of its own.
 
     Used where the answer cannot be judged as a whole in another process, because plugins or

@@ -153,7 +153,7 @@ class _MatrixRun:
         try:
             for transport in self._transports:
                 changed = transport.change(spec)
-                self._probes += probe_eras(transport.name, changed, self._launcher)
+                self._probes += _probe_eras(transport.name, changed, self._launcher)
         except InterruptedRunError:
             return RunFinished(summary=Summary(), duration_s=0.0, interrupted=True)
         fault = unreachable_fault(self._probes)
@@ -533,7 +533,7 @@ class Probe(Record):
     is_broken: bool = False
 
 
-def probe_eras(transport: str, spec: ServerSpec, launcher: Launcher) -> Iterator[Probe]:
+def _probe_eras(transport: str, spec: ServerSpec, launcher: Launcher) -> Iterator[Probe]:
     """Try each era with a process of its own: a server may be bound to the first one."""
     # No test is run, so nothing is recorded.
     launcher = launcher.but(keeps_traffic=False, judges=False, keeps_log="")

@@ -28,7 +28,7 @@ from mcptest.engine.run import (
     combine_coverage,
     make_options,
     make_suite_started,
-    score_conformance,
+    score_sessions,
 )
 from mcptest.engine.server import create_launcher
 from mcptest.transport.process.isolated import silence_fork_warnings
@@ -418,12 +418,12 @@ def _make_ending(
     scores: list[tuple[SessionScore, SessionNames]],
     coverage: tuple[ServerCoverage, ...] = (),
 ) -> RunFinished:
-    conformance = score_conformance(scores)
+    score = score_sessions(scores)
     finished = RunFinished(
         summary=Summary(),
         duration_s=0.0,
-        findings=collect_findings(findings, conformance),
-        conformance=conformance,
+        findings=collect_findings(findings, score),
+        conformance=score,
         coverage=merge_coverage([coverage]),
     )
     return apply_gates(finished, options, coverage)

@@ -37,7 +37,7 @@ from mcptest.engine.run import (
     make_run_started,
     make_suite_started,
     merge_endings,
-    score_conformance,
+    score_sessions,
 )
 from mcptest.engine.server import launching
 from mcptest.transport.process.signals import Interrupts
@@ -177,14 +177,14 @@ class _ParallelRun:
             workers.stop()
         finished = merge_endings(self._endings)
         scores = [score for ending in self._endings for score in ending.scores]
-        conformance = score_conformance(scores)
+        score = score_sessions(scores)
         if self._left_out:
             finished = finished.but(summary=self._tally.summary, not_run=self._tally.not_run)
         finished = finished.but(
             duration_s=time.monotonic() - began,
             interrupted=self._is_interrupted,
-            conformance=conformance,
-            findings=collect_findings(finished.findings, conformance),
+            conformance=score,
+            findings=collect_findings(finished.findings, score),
             bailed=self._is_over and finished.summary.total < self._plan.total,
         )
         coverage = combine_coverage(ending.coverage for ending in self._endings)
@@ -223,7 +223,7 @@ class _ParallelRun:
                 finished = run.run()
                 coverage = run.count_coverage()
                 captures = tuple(run.pool.captures)
-                # Conformance is reported once, for all jobs together.
+                # The rules are reported once, for all jobs together.
                 finished = finished.but(
                     conformance=CaptureScore(), findings=merge_findings(run.pool.findings)
                 )

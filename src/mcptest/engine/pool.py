@@ -192,7 +192,7 @@ class ServerPool:
         if wanted is not None and wanted is not spec and wanted != spec:
             return
         if server.is_usable and server.is_initialised and not server.is_silent:
-            self._listed = self._listed or read_inventory(server)
+            self._listed = self._listed or _read_inventory(server)
             if self._listed is not None:
                 self.inventories[spec.name] = self._listed
 
@@ -389,7 +389,7 @@ class Inventory(Record):
     whole: frozenset[OfferKind] = frozenset()
 
 
-def read_inventory(server: Server) -> Inventory | None:
+def _read_inventory(server: Server) -> Inventory | None:
     """Everything the server offers; None when a list does not end, or not in time."""
     offers: dict[tuple[str, str], CoveredOffer] = {}
     whole: set[OfferKind] = set()

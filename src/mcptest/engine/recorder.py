@@ -71,7 +71,7 @@ class MessageLog:
                 text = show_json(value, _MAX_CHARS) if size > _LARGE_BYTES else dump_json(value)
                 lines.append(LogLine(at_s=at_s, direction="received", text=_cut(text)))
             else:
-                lines.append(LogLine(at_s=at_s, direction="noise", text=_cut(line_text(what))))
+                lines.append(LogLine(at_s=at_s, direction="noise", text=_cut(_line_text(what))))
         at_s = time.monotonic() - self._began
         errors = stderr.splitlines()
         for each in errors[:_MAX_LINES]:
@@ -83,7 +83,7 @@ class MessageLog:
         return tuple(lines)
 
 
-def line_text(line: Noise | Overlong | TransportFault) -> str:
+def _line_text(line: Noise | Overlong | TransportFault) -> str:
     """A line that is not a message, with a note if only its beginning was kept."""
     if isinstance(line, TransportFault):
         return f"[{line.kind}] {line.message}"
@@ -165,7 +165,7 @@ class TrafficRecorder:
             if isinstance(item, Frame):
                 self._recorder.server(item.value, ms, item.http, item.answers)
             elif not isinstance(item, TransportFault):
-                self._recorder.noise(line_text(item), ms)
+                self._recorder.noise(_line_text(item), ms)
         self._exchanges += self._recorder.take_ready()
 
     def capture(

@@ -70,7 +70,6 @@ if TYPE_CHECKING:
     Owned = tuple[str, str]
 
 __all__ = [
-    "Doubt",
     "Ending",
     "GateWatch",
     "Run",
@@ -86,7 +85,7 @@ __all__ = [
     "make_suite_started",
     "merge_endings",
     "run_plan",
-    "score_conformance",
+    "score_sessions",
 ]
 
 
@@ -201,7 +200,7 @@ class Run:
         self._events = _HeldEvents(add_watchers(emit, options), options.on_hold)
         self._emit = self._events.emit
         # Where nothing may be held back, the results whose verdict depends on the lists.
-        self.open_doubts: list[tuple[CaseResult, Doubt]] = []
+        self.open_doubts: list[tuple[CaseResult, _Doubt]] = []
         self.pool = pool or ServerPool(launcher)
         self.performer = Performer(self.pool, plan.snapshots)
         self._offers: dict[str, dict[str, Inventory]] = {}
@@ -233,13 +232,13 @@ class Run:
         fault = self.performer.start_fault
         no_server = fault and not self.pool.has_started_one and self._options.may_give_up
         summary = Summary() if no_server else self._tally.summary
-        conformance = score_conformance(self.pool.scores)
+        score = score_sessions(self.pool.scores)
         coverage = combine_coverage([self.count_coverage()])
         finished = RunFinished(
             summary=summary,
             duration_s=duration_s,
-            findings=collect_findings(self.pool.findings, conformance),
-            conformance=conformance,
+            findings=collect_findings(self.pool.findings, score),
+            conformance=score,
             fault=fault if no_server and not interrupted else None,
             interrupted=interrupted,
             interrupted_in=self._current if interrupted else "",
@@ -392,7 +391,7 @@ class Run:
         )
         return result.but(notes=(*result.notes, note))
 
-    def _find_doubt(self, case: Case, spec: ServerSpec, result: CaseResult) -> Doubt | None:
+    def _find_doubt(self, case: Case, spec: ServerSpec, result: CaseResult) -> _Doubt | None:
         """The names that the server refused to this test, except those it gave to other tests."""
         if result.status not in ("passed", "failed"):
             return None
@@ -403,9 +402,9 @@ class Run:
         if not names:
             return None
         key = "_unlisted" if case.dialogue else "unlisted"
-        return Doubt(names=tuple(names), is_unlisted=case.is_unlisted, key=key)
+        return _Doubt(names=tuple(names), is_unlisted=case.is_unlisted, key=key)
 
-    def _settle_now(self, doubt: Doubt, spec: ServerSpec, result: CaseResult) -> CaseResult | None:
+    def _settle_now(self, doubt: _Doubt, spec: ServerSpec, result: CaseResult) -> CaseResult | None:
         """The verdict according to the lists of the server; None if they will be read later."""
         may_wait = self._options.may_hold or not spec.is_strict or result.status != "passed"
         if not may_wait:
@@ -415,7 +414,7 @@ class Run:
             return None
         return doubt.settle(result, found, is_strict=spec.is_strict)
 
-    def _settle_held(self, doubt: Doubt, spec: ServerSpec, result: CaseResult) -> CaseFinished:
+    def _settle_held(self, doubt: _Doubt, spec: ServerSpec, result: CaseResult) -> CaseFinished:
         """The event of a result that was held back, with its final verdict."""
         found = self.pool.inventories.get(spec.name)
         settled = doubt.settle(result, found, is_strict=spec.is_strict)
@@ -479,7 +478,7 @@ class Tally:
         return Summary.of(self._counts, self._flaky)
 
 
-class Doubt(Record):
+class _Doubt(Record):
     """The tools and prompts that a server refused to a test.
 
     Either the test is about that, or their names are wrong: the list of the server decides.
@@ -628,7 +627,7 @@ def _describe_missed_coverage(finished: RunFinished, wanted: float | None) -> st
     return f"coverage is {seen}, and --min-coverage asks for {wanted:g} %"
 
 
-def score_conformance(scores: Sequence[Scored]) -> CaptureScore:
+def score_sessions(scores: Sequence[Scored]) -> CaptureScore:
     """The verdicts of the rules on each server, and on all of them together."""
     if not scores:
         return CaptureScore()

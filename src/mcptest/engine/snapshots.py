@@ -129,6 +129,32 @@ class Snapshots:
         return report, tuple(problems)
 
 
+class SnapshotWatch:
+    """Collects the snapshots of a run from its events. `is_whole`: no test was left out."""
+
+    def __init__(self, snapshots: Snapshots, *, is_whole: bool) -> None:
+        self._snapshots = snapshots
+        self.is_whole = is_whole
+        self._turn = 0
+        self._taken: list[SnapshotTaken] = []
+        self._held: list[SnapshotTaken] = []
+
+    def observe(self, event: Event) -> None:
+        if not isinstance(event, CaseFinished):
+            return
+        self._turn += 1
+        result = event.result
+        seen = [each.but(test=result.name, turn=self._turn) for each in result.snapshots]
+        # Snapshots of a test that did not pass are not accepted.
+        (self._taken if result.status == "passed" else self._held).extend(seen)
+
+    def finish(self, finished: RunFinished) -> RunFinished:
+        """Write the files; the end of the run with the report and its findings."""
+        is_complete = self.is_whole and not finished.bailed
+        report, problems = self._snapshots.finish(self._taken, is_complete, self._held)
+        return finished.but(snapshots=report, findings=(*finished.findings, *problems))
+
+
 class Book:
     """The snapshots of one suite, as the snapshot matcher uses them."""
 
@@ -269,6 +295,8 @@ def _escape_surrogates(key: str) -> str:
     return key.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+# The end of a run
+
 _NOT_WRITTEN = "snapshots_not_written"
 _SHARED = "snapshot_shared"
 _MAX_NAME = 100
@@ -398,29 +426,3 @@ def _is_one(one: object, other: object) -> bool:
     if one is ABSENT or other is ABSENT:
         return one is other
     return is_met(one, other)
-
-
-class SnapshotWatch:
-    """Collects the snapshots of a run from its events. `is_whole`: no test was left out."""
-
-    def __init__(self, snapshots: Snapshots, *, is_whole: bool) -> None:
-        self._snapshots = snapshots
-        self.is_whole = is_whole
-        self._turn = 0
-        self._taken: list[SnapshotTaken] = []
-        self._held: list[SnapshotTaken] = []
-
-    def observe(self, event: Event) -> None:
-        if not isinstance(event, CaseFinished):
-            return
-        self._turn += 1
-        result = event.result
-        seen = [each.but(test=result.name, turn=self._turn) for each in result.snapshots]
-        # Snapshots of a test that did not pass are not accepted.
-        (self._taken if result.status == "passed" else self._held).extend(seen)
-
-    def finish(self, finished: RunFinished) -> RunFinished:
-        """Write the files; the end of the run with the report and its findings."""
-        is_complete = self.is_whole and not finished.bailed
-        report, problems = self._snapshots.finish(self._taken, is_complete, self._held)
-        return finished.but(snapshots=report, findings=(*finished.findings, *problems))

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CASE_ENDINGS",
-    "CLIENT_CONFIGS",
     "CONDUCTOR_ENDINGS",
     "CONFIG_NAMES",
     "FORMATS",
+    "RECOGNISED_BYTES",
     "SUITE_ENDINGS",
     "SUITE_NAMES",
     "SuiteFolders",
@@ -58,7 +58,7 @@ _SHARED_ENDINGS = ("_test.yaml", "_test.yml")
 CONFIG_NAMES = ("conductor.config.json", "mcptest.config.json", "aegis.config.json")
 # Where other programs have their servers, and what the file must contain: other files have some
 # of these names, too.
-CLIENT_CONFIGS = {
+_CLIENT_CONFIGS = {
     ".mcp.json": "",
     "claude_desktop_config.json": "",
     ".cursor/mcp.json": "",
@@ -189,7 +189,7 @@ class _LeftOut:
     def add_file(self, path: str) -> None:
         try:
             os.stat(path)
-            self.no_files[path] = NOT_REGULAR
+            self.no_files[path] = _NOT_REGULAR
         except OSError as error:
             if error.errno == errno.ELOOP:
                 self.no_files[path] = "it is a symbolic link that leads in a circle"
@@ -434,7 +434,7 @@ def find_config(folder: str) -> str:
 
 def find_client_config(folder: str) -> str:
     """The config of another program in a folder, or ""."""
-    for name, content in CLIENT_CONFIGS.items():
+    for name, content in _CLIENT_CONFIGS.items():
         path = os.path.normpath(os.path.join(folder, name))
         if os.path.isfile(path) and (not content or content in read_text(path)):
             return path
@@ -446,7 +446,7 @@ def is_client_config(path: str, text: str) -> bool:
     name = os.path.basename(path)
     if name in CONFIG_NAMES or is_suite_name(path):
         return False
-    if CLIENT_CONFIGS.get(name) == "":
+    if _CLIENT_CONFIGS.get(name) == "":
         return True
     depth = 0
     for token in re.findall(_JSON_TOKEN, text, re.DOTALL):
@@ -465,7 +465,7 @@ _MAX_FILE_BYTES = 64 * 1024 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-NOT_REGULAR = "it is not a regular file"
+_NOT_REGULAR = "it is not a regular file"
 _REGULAR_HELP = "pipes, devices and files in /proc are not read: copy what is needed into a file"
 
 
@@ -481,7 +481,7 @@ def open_regular(path: str | bytes, flags: int = os.O_RDONLY) -> int:
         raise OSError(errno.EINVAL, "no file can have this name") from None
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise OSError(errno.EINVAL, NOT_REGULAR)
+        raise OSError(errno.EINVAL, _NOT_REGULAR)
     return fd
 
 
@@ -489,7 +489,7 @@ def read_now(file: BufferedReader, size: int) -> bytes:
     """So much of a file that does not block. OSError for one in /proc that has nothing yet."""
     raw: bytes | None = file.read(size)
     if raw is None:
-        raise OSError(errno.EAGAIN, NOT_REGULAR)
+        raise OSError(errno.EAGAIN, _NOT_REGULAR)
     return raw
 
 
@@ -504,10 +504,10 @@ def read_text(path: str) -> str:
             raw = read_now(file, _MAX_FILE_BYTES + 1)
             # Files in /proc claim to be regular and empty.
             if raw and os.fstat(file.fileno()).st_size == 0:
-                raise OSError(errno.EINVAL, NOT_REGULAR)
+                raise OSError(errno.EINVAL, _NOT_REGULAR)
     except OSError as error:
-        if error.strerror == NOT_REGULAR:
-            raise _unreadable(path, NOT_REGULAR, help=_REGULAR_HELP) from None
+        if error.strerror == _NOT_REGULAR:
+            raise _unreadable(path, _NOT_REGULAR, help=_REGULAR_HELP) from None
         raise _unreadable(path, f"cannot read it: {error.strerror}") from None
     if len(raw) > _MAX_FILE_BYTES:
         raise _unreadable(path, f"it is larger than {_MAX_FILE_BYTES:,} bytes")
@@ -635,7 +635,7 @@ class SuiteFolders:
             parent = folder + os.sep
             if folder != os.sep and real.startswith(parent):
                 # Configs of servers are hidden, but known.
-                ends = (os.sep + name for name in CLIENT_CONFIGS)
+                ends = (os.sep + name for name in _CLIENT_CONFIGS)
                 known = next((end for end in ends if real.endswith(end)), "")
                 parts = real.removeprefix(parent).removesuffix(known[1:]).split(os.sep)
                 if not any(part.startswith(".") for part in parts):

@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 NEGATION = "not:"
-ABSENT_PATTERN = f"{PREFIX}{NEGATION}exists"
+_ABSENT_PATTERN = f"{PREFIX}{NEGATION}exists"
 
 # Patterns with one string as their argument, and numeric comparisons: what a suite calls them.
 _STRING_MATCHERS = {
@@ -109,13 +109,13 @@ def is_plain(value: object) -> bool:
     return not is_pattern(value) and not isinstance(value, Tagged)
 
 
-def may_be_absent(value: object) -> bool:
+def _may_be_absent(value: object) -> bool:
     """True if a missing key meets this expectation."""
     if not has_directives(value):
-        return value == ABSENT_PATTERN
+        return value == _ABSENT_PATTERN
     choices = {f"{PREFIX}any": any, f"{PREFIX}all": all}
     return all(
-        key in choices and isinstance(inner, list) and choices[key](map(may_be_absent, inner))
+        key in choices and isinstance(inner, list) and choices[key](map(_may_be_absent, inner))
         for key, inner in value.items()
     )
 
@@ -211,7 +211,7 @@ def convert_to_schema(value: object, leniency: Leniency = "") -> Schema:
     if isinstance(value, dict):
         properties = {key: convert_to_schema(inner, leniency) for key, inner in value.items()}
         schema: Schema = {"type": "object", "properties": properties}
-        required = [key for key, inner in value.items() if not may_be_absent(inner)]
+        required = [key for key, inner in value.items() if not _may_be_absent(inner)]
         if required:
             schema["required"] = required
         if not leniency:
@@ -355,7 +355,9 @@ class ResponseReader:
             elif not leniency and has_envelope:
                 reason = f'the expected response has no "{key}", so no response can match'
                 raise LeftBehindError(reason)
-        required = [root for root in _ROOTS if not may_be_absent(members.get(root, ABSENT_PATTERN))]
+        required = [
+            root for root in _ROOTS if not _may_be_absent(members.get(root, _ABSENT_PATTERN))
+        ]
         if not leniency and not required:
             raise LeftBehindError("every response has a result or an error, and it expects neither")
         for key, value in members.items():
@@ -379,22 +381,22 @@ class ResponseReader:
 
     def _add_member(self, value: object, steps: Steps, leniency: Leniency) -> None:
         """Add what is expected of a key, which may be missing."""
-        if not may_be_absent(value):
+        if not _may_be_absent(value):
             self._add_value(value, steps, leniency)
-        elif value == ABSENT_PATTERN:
+        elif value == _ABSENT_PATTERN:
             self._add(steps, {"exists": False})
         else:
             choices = [value]
             if has_directives(value) and list(value) == [f"{PREFIX}any"]:
                 members = _items(value[f"{PREFIX}any"])
-                choices = [each for each in members if each != ABSENT_PATTERN]
+                choices = [each for each in members if each != _ABSENT_PATTERN]
             self._add(steps, {"any": [{"exists": False}, *map(self._make_matcher, choices)]})
 
     def _add_value(self, value: object, steps: Steps, leniency: Leniency) -> None:
         """Add what is expected of a value that must exist."""
         if isinstance(value, Tagged):
             self._add(steps, self._tags.convert(value, render_target(steps)))
-        elif value == ABSENT_PATTERN:
+        elif value == _ABSENT_PATTERN:
             self._add(steps, {"exact": None})
         elif is_pattern(value):
             self._add(steps, convert_pattern(str(value), self._setting))
@@ -414,13 +416,13 @@ class ResponseReader:
 
     def _add_object(self, value: dict[str, object], steps: Steps, leniency: Leniency) -> None:
         matcher: Matcher = {}
-        if not leniency and any(map(may_be_absent, value.values())):
+        if not leniency and any(map(_may_be_absent, value.values())):
             matcher = {"schema": {"propertyNames": {"enum": list(value)}}}
         elif not leniency:
             matcher = {"pattern": f"count:{len(value)}"}
         # The other assertions do not prove that it is an object: a key of digits also finds an
         # element of an array, and any value lacks a key that must be absent.
-        if all(key.isdecimal() or may_be_absent(each) for key, each in value.items()):
+        if all(key.isdecimal() or _may_be_absent(each) for key, each in value.items()):
             matcher = {"type": "object", **matcher}
         self._add(steps, matcher)
         for key, inner in value.items():
@@ -486,7 +488,7 @@ class ResponseReader:
 
     def _make_matcher(self, value: object) -> Matcher:
         """Return one matcher for a whole value that must exist."""
-        if value == ABSENT_PATTERN:
+        if value == _ABSENT_PATTERN:
             return {"exact": None}
         if is_pattern(value):
             return convert_pattern(str(value), self._setting)

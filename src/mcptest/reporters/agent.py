@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentReporter", "MinimalReporter"]
 
-MAX_FAILURES = 25
-MAX_MISMATCHES = 5
-MAX_VALUE_CHARS = 400
-MAX_TAIL_LINES = 5
+_MAX_FAILURES = 25
+_MAX_MISMATCHES = 5
+_MAX_VALUE_CHARS = 400
+_MAX_TAIL_LINES = 5
 
 # Such a test cannot pass alone: it needs the values that earlier tests save.
 _NEEDS_OTHERS = ("missing_capture", "unusable_capture")
@@ -77,10 +77,10 @@ class AgentReporter(CollectedRun):
             else:
                 like = f"{self._title(suite, result)} ({case_place(suite, result)})"
                 same.setdefault(first, []).append(like)
-        for number, suite, result in first_ones[:MAX_FAILURES]:
+        for number, suite, result in first_ones[:_MAX_FAILURES]:
             lines += self._failure(number, suite, result, same.get(number, []))
-        if len(first_ones) > MAX_FAILURES:
-            lines += ["", f"… and {plural(len(first_ones) - MAX_FAILURES, 'more failure')}"]
+        if len(first_ones) > _MAX_FAILURES:
+            lines += ["", f"… and {plural(len(first_ones) - _MAX_FAILURES, 'more failure')}"]
         return defuse("\n".join(lines) + "\n")
 
     def _run_lines(self) -> Iterator[str]:
@@ -96,13 +96,13 @@ class AgentReporter(CollectedRun):
             yield f"gate missed: {_short(gate)}"
         if finished.not_run:
             yield not_run_line(finished)
-        for suite, result in self.not_run()[:MAX_FAILURES]:
+        for suite, result in self.not_run()[:_MAX_FAILURES]:
             place = case_place(suite, result)
             yield f"not run: {self._title(suite, result)} ({place}): {_short(result.reason)}"
         for suite, result in self.flaky():
             attempts = plural(result.attempts, "attempt")
             yield f"flaky: {self._title(suite, result)} ({case_place(suite, result)}): {attempts}"
-        for suite, result in self.noted()[:MAX_FAILURES]:
+        for suite, result in self.noted()[:_MAX_FAILURES]:
             name = f"{self._title(suite, result)} ({case_place(suite, result)})"
             yield from (f"note: {name}: {_short(note)}" for note in result.notes)
         for finding in finished.findings:
@@ -119,15 +119,15 @@ class AgentReporter(CollectedRun):
             yield from _fault_lines(result.fault, "   ")
         elif result.reason:
             yield f"   what: {_short(result.reason)}"
-        for mismatch in result.mismatches[:MAX_MISMATCHES]:
+        for mismatch in result.mismatches[:_MAX_MISMATCHES]:
             where = _short(mismatch.path) or "(the whole answer)"
             yield f"   what: {where}: {_short(mismatch.message) or 'differs'}"
-            expected, actual = show_sides(mismatch, MAX_VALUE_CHARS)
+            expected, actual = show_sides(mismatch, _MAX_VALUE_CHARS)
             yield f"   expected: {expected}"
             yield f"   actual: {'(missing)' if mismatch.actual is ABSENT else actual}"
             if mismatch.hint:
                 yield f"   hint: {_short(mismatch.hint)}"
-        hidden = len(result.mismatches) - MAX_MISMATCHES
+        hidden = len(result.mismatches) - _MAX_MISMATCHES
         if hidden > 0:
             yield f"   … and {hidden:,} more that differ"
         if result.fault is None or not result.fault.evidence.stderr_tail:
@@ -136,10 +136,10 @@ class AgentReporter(CollectedRun):
             yield f"   note: {_short(note)}"
         if result.trace_id:
             yield f"   trace: {_short(result.trace_id)}"
-        for other in same[:MAX_FAILURES]:
+        for other in same[:_MAX_FAILURES]:
             yield f"   same: {other}"
-        if len(same) > MAX_FAILURES:
-            yield f"   … and {len(same) - MAX_FAILURES:,} more the same"
+        if len(same) > _MAX_FAILURES:
+            yield f"   … and {len(same) - _MAX_FAILURES:,} more the same"
         if suite.format != REPORT_FORMAT:
             yield f"   repeat: {self._command(suite, result)}"
 
@@ -228,10 +228,10 @@ def _fault_lines(fault: Fault, indent: str) -> Iterator[str]:
 
 def _stderr_lines(stderr: str, indent: str) -> Iterator[str]:
     """The last lines of stderr, quoted: they are data, not instructions."""
-    for line in stderr.strip().split("\n")[-MAX_TAIL_LINES:]:
+    for line in stderr.strip().split("\n")[-_MAX_TAIL_LINES:]:
         if line:
-            yield f"{indent}stderr: {show_json(line, MAX_VALUE_CHARS)}"
+            yield f"{indent}stderr: {show_json(line, _MAX_VALUE_CHARS)}"
 
 
 def _short(text: str) -> str:
-    return excerpt(text, MAX_VALUE_CHARS)
+    return excerpt(text, _MAX_VALUE_CHARS)

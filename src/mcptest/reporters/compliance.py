@@ -48,14 +48,17 @@ __all__ = [
     "render_markdown",
     "render_sarif_report",
     "render_text",
-    "title",
 ]
 
+
+_SUBJECT = "MCP conformance"
 
 _MAX_MESSAGE = 1_000
 _MAX_SHOWN = 2
 _MAX_LINES = 14
 _MAX_IDS = 20
+# Of a message on pages and for programs; terminals and Markdown have limits of their own.
+_MAX_FULL_EVIDENCE_CHARS = 2_000
 # The headers of an HTTP answer that findings are about; others say nothing about the protocol.
 _HEADERS = (
     *("access-control-allow-origin:", "allow:", "content-type:", "location:", "mcp-"),
@@ -157,7 +160,7 @@ def _advise_hints(report: ComplianceReport) -> str:
     )
 
 
-def title(report: ComplianceReport) -> str:
+def _describe_server(report: ComplianceReport) -> str:
     """The server, how it was reached, and in which revisions."""
     name = excerpt(f"{report.server} {report.version}".strip(), 120)
     over = {"stdio": "stdio", "http": "HTTP"}.get(report.transport, visible(report.transport))
@@ -254,7 +257,7 @@ def render_text(
     Of findings that do not count, the evidence is shown only if it `is_verbose`.
     """
     columns = max(40, columns or _COLUMNS)
-    lines = [paint.bold(title(report)), ""]
+    lines = [paint.bold(_describe_server(report)), ""]
     whole = []
     if report.interrupted:
         whole.append("interrupted: this is the report of a part of the checks")
@@ -323,18 +326,17 @@ def _label(label: str, text: str, columns: int) -> list[str]:
     return wrap_line(f"{lead}{text}", columns, len(lead))
 
 
-_MAX_EVIDENCE_CHARS = 2_000
+# Markdown
+
 # A comment on GitHub holds 65,536 characters.
 _MAX_MARKDOWN_FINDINGS = 40
-
-
-# Markdown
+_MAX_MARKDOWN_EVIDENCE_CHARS = 400
 
 
 def render_markdown(report: ComplianceReport) -> str:
     """The page; text from the server is in code spans and fences, where it is not markup."""
     name = code_span(f"{report.server} {report.version}".strip())
-    blocks = [f"## MCP conformance of {name}: {_describe_grade(report).partition(':')[0]}"]
+    blocks = [f"## {_SUBJECT} of {name}: {_describe_grade(report).partition(':')[0]}"]
     if report.grade_reason:
         blocks.append(code_span(report.grade_reason))
     revisions = ", ".join(report.revisions) or "none"
@@ -346,7 +348,7 @@ def render_markdown(report: ComplianceReport) -> str:
     left = _MAX_MARKDOWN_FINDINGS
     for group in group_findings(report):
         blocks.append(f"### {group.title}")
-        blocks += map(_markdown_finding, group.findings[:left])
+        blocks += map(_render_markdown_finding, group.findings[:left])
         hidden = len(group.findings) - left
         if hidden > 0:
             blocks.append(f"… and {hidden:,} more")
@@ -359,7 +361,7 @@ def render_markdown(report: ComplianceReport) -> str:
     return defuse("\n\n".join(blocks)) + "\n"
 
 
-def _markdown_finding(finding: _Finding) -> str:
+def _render_markdown_finding(finding: _Finding) -> str:
     check = finding.check
     where = f" ([{check.reference.section}]({check.reference.url}))" if check.reference.page else ""
     lines = [f"- **{finding.heading}**{where}: {code_span(check.message)}"]
@@ -369,7 +371,7 @@ def _markdown_finding(finding: _Finding) -> str:
         lines.append(f"  cause: {code_span(check.cause)}")
     shown = []
     for label, messages in (("sent", check.sent), ("received", check.received)):
-        for line in _evidence_lines(messages, 400):
+        for line in _evidence_lines(messages, _MAX_MARKDOWN_EVIDENCE_CHARS):
             shown.append(f"{label:<9} {line}".rstrip())
             label = ""
     commands = [("repeat", check.repeat), ("curl", check.curl)]
@@ -382,7 +384,6 @@ def _markdown_finding(finding: _Finding) -> str:
 
 # HTML
 
-_SUBJECT = "MCP conformance"
 _LOOKS = {"conformant": "good", "not conformant": "bad", "incomplete": "odd"}
 
 
@@ -391,7 +392,7 @@ def render_html(report: ComplianceReport, tool_version: str) -> str:
     groups = group_findings(report)
     sections = []
     for group in groups:
-        cards = [_card(finding, group.mark) for finding in group.findings]
+        cards = [_render_card(finding, group.mark) for finding in group.findings]
         head = element("h2", group.title)
         sections.append(element("section", head, *cards, id=group.name))
     reasons = open_checks(report)
@@ -405,7 +406,7 @@ def render_html(report: ComplianceReport, tool_version: str) -> str:
         more = [element("p", advice, class_="aside")] if advice else []
         head = element("h2", "Could not run")
         sections.append(element("section", head, whole, *more, id="open"))
-    sections.append(_check_section(report))
+    sections.append(_render_checks(report))
     links = [
         element("a", group.title.partition(":")[0].partition(",")[0], href=f"#{group.name}")
         for group in groups
@@ -414,7 +415,7 @@ def render_html(report: ComplianceReport, tool_version: str) -> str:
         links.append(element("a", "Could not run", href="#open"))
     links.append(element("a", "All checks", href="#checks"))
     body = [
-        _banner(report),
+        _render_banner(report),
         element("nav", joined(links, "\n"), aria_label="Sections"),
         element("main", *sections),
     ]
@@ -427,13 +428,13 @@ def render_html(report: ComplianceReport, tool_version: str) -> str:
     )
 
 
-def _banner(report: ComplianceReport) -> Markup:
+def _render_banner(report: ComplianceReport) -> Markup:
     grade = report.grade or "–"
     parts = [
         element("p", grade, class_="grade", aria_label=f"grade {report.grade or 'none'}"),
         element("p", _SUBJECT, class_="subject"),
         element("h1", report.verdict.capitalize()),
-        element("p", title(report), class_="server"),
+        element("p", _describe_server(report), class_="server"),
     ]
     if report.grade_reason:
         parts.append(element("p", cut(report.grade_reason, _MAX_MESSAGE)))
@@ -460,7 +461,7 @@ def _banner(report: ComplianceReport) -> Markup:
     return element("header", *parts, class_=f"banner {_LOOKS[report.verdict]}")
 
 
-def _card(finding: _Finding, status: str) -> Markup:
+def _render_card(finding: _Finding, status: str) -> Markup:
     """A finding that looks like a test with this status."""
     check = finding.check
     head = [
@@ -481,7 +482,7 @@ def _card(finding: _Finding, status: str) -> Markup:
         parts.append(element("p", "Specification: ", link, class_="aside"))
     blocks = []
     for label, messages in (("Sent", check.sent), ("Received", check.received)):
-        lines = _evidence_lines(messages, _MAX_EVIDENCE_CHARS)
+        lines = _evidence_lines(messages, _MAX_FULL_EVIDENCE_CHARS)
         if lines:
             spans = (element("span", line) for line in lines)
             blocks += [element("h3", label), element("pre", *spans, tabindex=0)]
@@ -494,7 +495,7 @@ def _card(finding: _Finding, status: str) -> Markup:
     return element("div", *parts, class_=f"failure finding {status}")
 
 
-def _check_section(report: ComplianceReport) -> Markup:
+def _render_checks(report: ComplianceReport) -> Markup:
     """Every check with its verdict, folded."""
     rows = [
         element(
@@ -581,7 +582,7 @@ def render_junit(report: ComplianceReport, fault: Fault | None = None) -> str:
     name = f"{report.server} {report.version}".strip()
     by_revision: dict[str, list[CaseResult]] = {}
     for check in report.checks:
-        by_revision.setdefault(f"MCP {check.revision}", []).append(_case(check))
+        by_revision.setdefault(f"MCP {check.revision}", []).append(_make_case_result(check))
     problems = [
         CaseResult(
             name="the expected failures are up to date", status="failed", line=0, reason=each
@@ -605,7 +606,7 @@ def render_junit(report: ComplianceReport, fault: Fault | None = None) -> str:
     )
 
 
-def _case(check: CheckResult) -> CaseResult:
+def _make_case_result(check: CheckResult) -> CaseResult:
     name = f"{check.id} {check.name}"
     if check.verdict == "passed":
         return CaseResult(name=name, status="passed", line=0)
@@ -623,7 +624,9 @@ def _describe_in_full(check: CheckResult) -> str:
     if check.reference.page:
         lines.append(f"specification: {check.reference.url}")
     for label, messages in (("sent", check.sent), ("received", check.received)):
-        lines += [f"{label}: {line}" for line in _evidence_lines(messages, _MAX_EVIDENCE_CHARS)]
+        lines += [
+            f"{label}: {line}" for line in _evidence_lines(messages, _MAX_FULL_EVIDENCE_CHARS)
+        ]
     lines += [f"repeat: {check.repeat}"] if check.repeat else []
     return "\n".join(lines)
 
@@ -666,7 +669,6 @@ _COLOURS = {
     "F": "#ae2219",
 }
 _NO_GRADE = "#596069"
-_BADGE_LABEL = "MCP conformance"
 # The width of a character of the font, and the room around a text.
 _CHAR_PX = 6.6
 _ROOM_PX = 12
@@ -676,10 +678,10 @@ def render_badge(report: ComplianceReport) -> str:
     """A picture of the grade, for a README: SVG without scripts, fonts or links."""
     grade = report.grade or "no grade"
     colour = _COLOURS.get(report.grade, _NO_GRADE)
-    left = round(len(_BADGE_LABEL) * _CHAR_PX) + _ROOM_PX
+    left = round(len(_SUBJECT) * _CHAR_PX) + _ROOM_PX
     right = round(len(grade) * _CHAR_PX) + _ROOM_PX
-    title = f"{_BADGE_LABEL}: {grade} ({report.profile or 'no profile'})"
-    texts = ((left / 2, _BADGE_LABEL), (left + right / 2, grade))
+    title = f"{_SUBJECT}: {grade} ({report.profile or 'no profile'})"
+    texts = ((left / 2, _SUBJECT), (left + right / 2, grade))
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" '

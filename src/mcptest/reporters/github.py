@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["GithubReporter"]
 
-WIDTH = 100
-MAX_MESSAGE_CHARS = 4_000
-MAX_TITLE_CHARS = 200
+_WIDTH = 100
+_MAX_MESSAGE_CHARS = 4_000
+_MAX_TITLE_CHARS = 200
 
 
 class GithubReporter(CollectedRun):
@@ -42,7 +42,7 @@ class GithubReporter(CollectedRun):
         self._has_log = has_log
         self._log = io.StringIO()
         self._terminal = TerminalReporter(
-            self._log, colour=False, live=False, width=WIDTH, verbose=False
+            self._log, colour=False, live=False, width=_WIDTH, verbose=False
         )
         self._is_in_group = False
 
@@ -52,7 +52,7 @@ class GithubReporter(CollectedRun):
             return
         if isinstance(event, SuiteStarted):
             self._end_group()
-            name = shorten(event.name or event.file, MAX_TITLE_CHARS)
+            name = shorten(event.name or event.file, _MAX_TITLE_CHARS)
             server = shown_server(self.started, event)
             name += f" on {server}" if server else ""
             self._log.write(_command("group", {}, f"{name} ({plural(event.total, 'test')})"))
@@ -92,7 +92,7 @@ class GithubReporter(CollectedRun):
             verdict = "failed" if result.status == "failed" else "ended in an error"
             properties = self._place(suite.file, result.line)
             title = f"{case_title(self.started, suite, result)} {verdict}"
-            lines = render_result(result, columns=WIDTH, verbose=False)
+            lines = render_result(result, columns=_WIDTH, verbose=False)
             text = "\n".join(line.text for line in lines).strip("\n")
             yield _command("error", {**properties, "title": title}, text)
         for suite, result in self.flaky():
@@ -133,6 +133,6 @@ def _command(name: str, properties: dict[str, str], text: str) -> str:
         if value:
             written.append(f"{key}={value.replace(':', '%3A').replace(',', '%2C')}")
     lead = f"{name} {','.join(written)}" if written else name
-    text = defuse_markers(visible(shorten(text, MAX_MESSAGE_CHARS), keep_newlines=True))
+    text = defuse_markers(visible(shorten(text, _MAX_MESSAGE_CHARS), keep_newlines=True))
     text = text.replace("%", "%25").replace("\n", "%0A")
     return f"::{lead}::{text}\n"

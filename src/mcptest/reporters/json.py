@@ -4,8 +4,8 @@ Events go in; `render` returns the object as text, one test per line. Encode it 
 ``errors="backslashreplace"``: a lone surrogate becomes its JSON escape, so the bytes are valid
 UTF-8 and valid JSON whatever a server has sent.
 
-A value longer than MAX_VALUE_CHARS is replaced by the beginning of its JSON text, mismatches beyond
-MAX_MISMATCHES by a note. Optional keys of a test are left out when they are empty.
+A value that is too long is replaced by the beginning of its JSON text, too many mismatches by a
+note. Optional keys of a test are left out when they are empty.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ __all__ = [
 
 REPORT_VERSION = 1
 
-MAX_VALUE_CHARS = 20_000
-MAX_MISMATCHES = 200
-MAX_TAIL_CHARS = 4_000
-MAX_LOG_LINES = 500
+_MAX_VALUE_CHARS = 20_000
+_MAX_MISMATCHES = 200
+_MAX_TAIL_CHARS = 4_000
+_MAX_LOG_LINES = 500
 
 # The key under which each kind of offer is listed.
 OFFER_LISTS = {kind.unit: kind.name for kind in KINDS.values()}
@@ -331,7 +331,7 @@ def _case_members(result: CaseResult, *, all_logs: bool) -> Members:
         "status": result.status,
         "duration_ms": _milliseconds(result.duration_s),
         "line": result.line,
-        "mismatches": [_mismatch_members(each) for each in result.mismatches[:MAX_MISMATCHES]],
+        "mismatches": [_mismatch_members(each) for each in result.mismatches[:_MAX_MISMATCHES]],
         "error": None if result.fault is None else _fault_members(result.fault),
     }
     if result.status == "skipped" or result.reason:
@@ -345,23 +345,23 @@ def _case_members(result: CaseResult, *, all_logs: bool) -> Members:
         members["trace_id"] = result.trace_id
     log = result.log if all_logs or result.status != "passed" or result.is_flaky else ()
     left_out = (
-        (len(result.mismatches) - MAX_MISMATCHES, "more mismatches"),
-        (len(log) - MAX_LOG_LINES, "earlier lines of the log"),
+        (len(result.mismatches) - _MAX_MISMATCHES, "more mismatches"),
+        (len(log) - _MAX_LOG_LINES, "earlier lines of the log"),
     )
     notes = [*result.notes]
     notes += [f"{more:,} {what} are left out of this report" for more, what in left_out if more > 0]
     if notes:
         members["notes"] = notes
     if result.sent:
-        members["sent"] = shorten(result.sent, MAX_VALUE_CHARS)
+        members["sent"] = shorten(result.sent, _MAX_VALUE_CHARS)
     sides = {"expected": result.expected, "actual": result.actual}
     members |= _side_members({name: side for name, side in sides.items() if side is not ABSENT})
     if result.stderr:
-        members["stderr"] = result.stderr[-MAX_TAIL_CHARS:]
+        members["stderr"] = result.stderr[-_MAX_TAIL_CHARS:]
     if log:
         members["log"] = [
             {"at_ms": _milliseconds(line.at_s), "direction": line.direction, "text": line.text}
-            for line in log[-MAX_LOG_LINES:]
+            for line in log[-_MAX_LOG_LINES:]
         ]
     return members
 
@@ -391,7 +391,7 @@ def _mismatch_members(mismatch: Mismatch) -> Members:
     if "cut" in sides:
         from mcptest.matching.diff import cut_sides  # noqa: PLC0415  # rare
 
-        shown = cut_sides(mismatch, MAX_VALUE_CHARS - 4)
+        shown = cut_sides(mismatch, _MAX_VALUE_CHARS - 4)
         sides |= {
             name: _reported(side) for name, side in zip(("expected", "actual"), shown, strict=True)
         }
@@ -413,8 +413,8 @@ def _fault_members(fault: Fault) -> Members:
     members = {
         **_some_fields(fault, "kind", "message", "hint", "effect"),
         "exit_status": evidence.exit_status,
-        "stderr_tail": evidence.stderr_tail[-MAX_TAIL_CHARS:],
-        "stdout_tail": evidence.stdout_tail[-MAX_TAIL_CHARS:],
+        "stderr_tail": evidence.stderr_tail[-_MAX_TAIL_CHARS:],
+        "stdout_tail": evidence.stdout_tail[-_MAX_TAIL_CHARS:],
         "command": list(evidence.command),
         "cwd": evidence.cwd,
     }
@@ -555,14 +555,14 @@ def _reported(value: object) -> object:
         return None
     if isinstance(value, bool | int | None):
         return value
-    return show_json(value, MAX_VALUE_CHARS) if _is_long(value) else _plain(value)
+    return show_json(value, _MAX_VALUE_CHARS) if _is_long(value) else _plain(value)
 
 
 def _is_long(value: object) -> bool:
     size = 0
     for length in _lengths(value):
         size += length
-        if size > MAX_VALUE_CHARS:
+        if size > _MAX_VALUE_CHARS:
             return True
     return False
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["JunitReporter", "render_suites"]
 
 # Lines do not wrap in a file, so a caret line fits below any value that is shown whole.
-COLUMNS = 300
-MAX_FINDINGS = 100
-MAX_FINDING_CHARS = 400
+_COLUMNS = 300
+_MAX_FINDINGS = 100
+_MAX_FINDING_CHARS = 400
 
 
 class JunitReporter(CollectedRun):
@@ -45,8 +45,8 @@ class JunitReporter(CollectedRun):
             attributes["timestamp"] = self.started.started_at
         # JUnit has no place for findings about the run, so they are properties of the first suite.
         properties = [
-            (f"finding.{each.kind}", shorten(f"{each.server}: {each.message}", MAX_FINDING_CHARS))
-            for each in finished.findings[:MAX_FINDINGS]
+            (f"finding.{each.kind}", shorten(f"{each.server}: {each.message}", _MAX_FINDING_CHARS))
+            for each in finished.findings[:_MAX_FINDINGS]
         ]
         lines = ['<?xml version="1.0" encoding="UTF-8"?>', _tag("testsuites", attributes)]
         for suite, results in suites:
@@ -166,7 +166,7 @@ def _verdict(result: CaseResult, file: str, more: Sequence[str]) -> str:
         return _tag("skipped", {"message": result.reason} if result.reason else {}, is_empty=True)
     if result.status == "passed":
         return ""
-    lines = [line.text for line in render_result(result, columns=COLUMNS, verbose=True)]
+    lines = [line.text for line in render_result(result, columns=_COLUMNS, verbose=True)]
     lines += more
     place = [place_line(file, result.line).text] if file else []
     text = _escape(defuse("\n".join([*place, *lines])))

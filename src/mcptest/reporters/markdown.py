@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 __all__ = ["MarkdownReporter", "code_cell", "code_span", "fenced", "render_table"]
 
-COLUMNS = 100
+_COLUMNS = 100
 # A comment on GitHub holds 65,536 characters; the rest is left for the tables.
-MAX_FAILURE_CHARS = 40_000
-MAX_FAILURES = 50
-MAX_ROWS = 100
-MAX_NAMES = 20
-MAX_TEXT_CHARS = 400
+_MAX_FAILURE_CHARS = 40_000
+_MAX_FAILURES = 50
+_MAX_ROWS = 100
+_MAX_NAMES = 20
+_MAX_TEXT_CHARS = 400
 
 
 class MarkdownReporter(CollectedRun):
@@ -61,12 +61,12 @@ class MarkdownReporter(CollectedRun):
         offering = [server for server in self.finished.coverage if server.offers]
         if offering:
             rows = []
-            for server in offering[:MAX_ROWS]:
+            for server in offering[:_MAX_ROWS]:
                 never = []
                 for label, names in never_exercised(server):
-                    hidden = len(names) - MAX_NAMES
+                    hidden = len(names) - _MAX_NAMES
                     more = f", … and {hidden:,} more" if hidden > 0 else ""
-                    never.append(f"{label}: {', '.join(map(code_cell, names[:MAX_NAMES]))}{more}")
+                    never.append(f"{label}: {', '.join(map(code_cell, names[:_MAX_NAMES]))}{more}")
                 left = "; ".join(never) or "nothing is left"
                 rows.append((code_cell(server.server), percent_text([server]), left))
             table = render_table(("server", "coverage", "not exercised"), rows)
@@ -101,7 +101,7 @@ class MarkdownReporter(CollectedRun):
             details = fault_details(finished.fault, verbose=True)
             yield fenced([fault_headline(finished.fault), *(line.text for line in details)])
         if mistakes:
-            yield fenced([diagnostic_line(each) for each in mistakes[:MAX_ROWS]])
+            yield fenced([diagnostic_line(each) for each in mistakes[:_MAX_ROWS]])
         ending = ending_line(self.started, finished)
         if ending:
             yield f"**{ending[:1].upper()}{ending[1:]}.**"
@@ -114,12 +114,12 @@ class MarkdownReporter(CollectedRun):
 
     def _suite_table(self) -> str:
         rows = []
-        for suite, results in self.suites[:MAX_ROWS]:
+        for suite, results in self.suites[:_MAX_ROWS]:
             name, server = code_cell(suite.name or suite.file), shown_server(self.started, suite)
             rows.append((f"{name} on {code_cell(server)}" if server else name, *_counts(results)))
-        hidden = len(self.suites) - MAX_ROWS
+        hidden = len(self.suites) - _MAX_ROWS
         if hidden > 0:
-            rest = [result for _, results in self.suites[MAX_ROWS:] for result in results]
+            rest = [result for _, results in self.suites[_MAX_ROWS:] for result in results]
             rows.append((f"… {plural(hidden, 'more suite')}", *_counts(rest)))
         everything = [result for _, results in self.suites for result in results]
         if len(self.suites) > 1:
@@ -133,21 +133,21 @@ class MarkdownReporter(CollectedRun):
         if not failures:
             return
         yield "### Failures"
-        seen, room = SeenFailures(), MAX_FAILURE_CHARS
+        seen, room = SeenFailures(), _MAX_FAILURE_CHARS
         for at, (suite, result) in enumerate(failures):
             title = case_title(self.started, suite, result)
             same_as = seen.first_like(result, title)
             stderr = seen.new_stderr(result)
             block = f"#### {code_span(title)}\n\n{code_span(case_place(suite, result))}"
             if same_as is None:
-                shown = render_result(result, columns=COLUMNS, verbose=False)
+                shown = render_result(result, columns=_COLUMNS, verbose=False)
                 block += f"\n\n{fenced([line.text for line in shown])}"
             else:
                 block += f": the same as {code_span(same_as)}"
                 if shown := stderr_lines(stderr):
                     block += f"\n\n{fenced([line.text for line in shown])}"
             room -= len(block)
-            if at == MAX_FAILURES or room < 0:
+            if at == _MAX_FAILURES or room < 0:
                 yield f"… and {plural(len(failures) - at, 'more failure')}."
                 return
             yield block
@@ -181,10 +181,10 @@ class MarkdownReporter(CollectedRun):
         }
         for title, items in lists.items():
             if items:
-                hidden = len(items) - MAX_ROWS
+                hidden = len(items) - _MAX_ROWS
                 more = [f"… and {hidden:,} more"] if hidden > 0 else []
                 yield f"### {title}"
-                yield "\n".join(f"- {item}" for item in (*items[:MAX_ROWS], *more))
+                yield "\n".join(f"- {item}" for item in (*items[:_MAX_ROWS], *more))
 
 
 def _counts(results: Sequence[CaseResult]) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ def render_table(
 
 def code_span(text: str) -> str:
     """`text` between enough backticks, on one line, and never empty."""
-    text = excerpt(text, MAX_TEXT_CHARS).strip() or "(nothing)"
+    text = excerpt(text, _MAX_TEXT_CHARS).strip() or "(nothing)"
     ticks = "`" * (_longest_run(text) + 1)
     # A backtick at either end would join the delimiter.
     room = " " if text[0] == "`" or text[-1] == "`" else ""

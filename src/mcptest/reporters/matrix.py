@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["matrix_lines"]
 
-COLUMNS = 80
+_COLUMNS = 80
 # As wide as a revision, and a gap.
 _CELL = 12
 _INDENT = "  "
@@ -50,7 +50,7 @@ def matrix_lines(matrix: Matrix, paint: Paint) -> list[str]:
 def _way_lines(run: WayRun, paint: Paint) -> list[str]:
     head = f"{_INDENT}{visible(run.way.label):<19}"
     if run.refusal or run.error:
-        words = wrap_line(_DEEP + excerpt(run.refusal or run.error, _MAX_REFUSAL), COLUMNS)
+        words = wrap_line(_DEEP + excerpt(run.refusal or run.error, _MAX_REFUSAL), _COLUMNS)
         verdict = paint.red("cannot be opened") if run.error else paint.yellow("not spoken")
         return [f"{head}{verdict}", *map(paint.dim, map(_fit_line, words))]
     if run.summary is None:
@@ -84,7 +84,7 @@ def _presence_lines(difference: OfferDifference) -> Iterator[str]:
 
 def _value_lines(difference: OfferDifference) -> Iterator[str]:
     for each in difference.seen:
-        value = "(nothing)" if each.value is ABSENT else show_json(each.value, COLUMNS)
+        value = "(nothing)" if each.value is ABSENT else show_json(each.value, _COLUMNS)
         yield _fit_line(f"{_DEEP}{visible(each.way.label):<19}{value}")
 
 
@@ -109,7 +109,7 @@ def _table_lines(matrix: Matrix, paint: Paint) -> Iterator[str]:
     compared = plural(matrix.compared, "test")
     verb = "has" if len(rows) == 1 else "have"
     yield paint.red(f"{len(rows):,} of {compared} {verb} different results in different ways:")
-    room = COLUMNS - _CELL * len(ways)
+    room = _COLUMNS - _CELL * len(ways)
     for words in ([way.transport for way in ways], [way.revision for way in ways]):
         cells = "".join(visible(word).ljust(_CELL) for word in words).rstrip()
         yield paint.bold(" " * room + cells)
@@ -149,12 +149,12 @@ def _cell(seen: SeenResult | None, paint: Paint) -> str:
 
 def _fit_line(line: str) -> str:
     """The line, cut to the width of the terminal."""
-    if width_of(line) <= COLUMNS:
+    if width_of(line) <= _COLUMNS:
         return line
-    cut = line = shorten(line, COLUMNS)
+    cut = line = shorten(line, _COLUMNS)
     # Wide characters take two columns.
-    limit = COLUMNS
-    while width_of(cut) > COLUMNS and limit > COLUMNS // 2:
+    limit = _COLUMNS
+    while width_of(cut) > _COLUMNS and limit > _COLUMNS // 2:
         limit -= 2
         cut = shorten(line, limit)
     return cut

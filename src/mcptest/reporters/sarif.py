@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["SarifReporter", "location", "make_result", "render_sarif"]
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-MAX_MISMATCHES = 10
-MAX_TEXT_CHARS = 1_000
-MAX_SIDE_CHARS = 200
+_MAX_MISMATCHES = 10
+_MAX_TEXT_CHARS = 1_000
+_MAX_SIDE_CHARS = 200
 
 # Descriptions of rules; diagnostics have their own, and kinds of faults describe themselves.
 _FAILED = "test-failed"
@@ -88,10 +88,10 @@ class SarifReporter(CollectedRun):
         for suite, result in self.failures():
             rule = _FAILED if result.fault is None else f"fault/{result.fault.kind}"
             lines = [f"{case_title(self.started, suite, result)}: {headline(result)}"]
-            for mismatch in result.mismatches[:MAX_MISMATCHES]:
-                sides = "expected {}, actual {}".format(*show_sides(mismatch, MAX_SIDE_CHARS))
-                lines.append(f"{excerpt(mismatch.path, MAX_TEXT_CHARS)}: {sides}")
-            lines += [f"note: {excerpt(note, MAX_TEXT_CHARS)}" for note in result.notes]
+            for mismatch in result.mismatches[:_MAX_MISMATCHES]:
+                sides = "expected {}, actual {}".format(*show_sides(mismatch, _MAX_SIDE_CHARS))
+                lines.append(f"{excerpt(mismatch.path, _MAX_TEXT_CHARS)}: {sides}")
+            lines += [f"note: {excerpt(note, _MAX_TEXT_CHARS)}" for note in result.notes]
             place = location(suite.file, result.line)
             members = make_result(rule, "error", "\n".join(lines), place)
             # The name, not the line: a test that moves is still the same.
@@ -161,7 +161,7 @@ def _description(rule: str) -> str:
 
 def make_result(rule: str, level: str, text: str, place: Members | None) -> Members:
     """One result, safe to display."""
-    text = visible(shorten(text, 10 * MAX_TEXT_CHARS), keep_newlines=True)
+    text = visible(shorten(text, 10 * _MAX_TEXT_CHARS), keep_newlines=True)
     # Together `](` would be a link.
     text = text.replace("](", "] (") or "(nothing is known)"
     members: Members = {"ruleId": visible(rule), "level": level, "message": {"text": text}}

@@ -63,10 +63,10 @@ if TYPE_CHECKING:
 __all__ = ["read_saved_run"]
 
 # An answer may be 200 levels deep, and is some levels down in the report.
-MAX_DEPTH = 250
+_MAX_DEPTH = 250
 # The most that --shard takes.
-MAX_SHARDS = 999_999
-MAX_SHOWN_CHARS = 80
+_MAX_SHARDS = 999_999
+_MAX_SHOWN_CHARS = 80
 
 _HELP = "a report is written by: mcptest run … --reporter json=FILE"
 _CODES = {"type": "F008", "missing": "F007", "choice": "F009"}
@@ -76,7 +76,7 @@ def read_saved_run(text: str, file: str) -> CollectedRun:
     """The run that the report in `text` describes; `file` is its name in diagnostics."""
     line = column = 0
     try:
-        report = JsonObject(parse_json(text, MAX_DEPTH))
+        report = JsonObject(parse_json(text, _MAX_DEPTH))
         _check_head(report)
         run = _read_run(report)
         _add_missing_tests(run, file)
@@ -99,9 +99,9 @@ def _describe(error: TypedJsonError) -> str:
     if error.problem == "missing":
         return f'{error.path or "a report"} needs the key "{error.name}"'
     if error.problem == "choice":
-        seen = excerpt(str(error.actual), MAX_SHOWN_CHARS)
+        seen = excerpt(str(error.actual), _MAX_SHOWN_CHARS)
         return f'{error.path} is "{seen}"; there are: {error.expected}'
-    seen = show_json(error.actual, MAX_SHOWN_CHARS)
+    seen = show_json(error.actual, _MAX_SHOWN_CHARS)
     return f"{error.path or 'the report'} must be {error.expected}, not {seen}"
 
 
@@ -213,7 +213,7 @@ def _add_missing_tests(run: CollectedRun, file: str) -> None:
 def _read_shard(part: JsonObject) -> ReportedShard:
     count = part.count("count")
     indexes = part.counts("indexes") if part.has("indexes") else (part.count("index"),)
-    is_valid = 1 <= len(indexes) == len(set(indexes)) and count <= MAX_SHARDS
+    is_valid = 1 <= len(indexes) == len(set(indexes)) and count <= _MAX_SHARDS
     if not is_valid or not all(1 <= index <= count for index in indexes):
         seen = show_json(indexes[0] if len(indexes) == 1 else list(indexes), 40)
         raise _ReportError("F009", f"there is no shard {seen} of {count:,}")
@@ -395,7 +395,7 @@ def _read_limits(part: JsonObject, name: str, known: Sequence[str]) -> dict[str,
     limits = part.inner(name)
     for key in limits.members:
         if key not in known:
-            seen = excerpt(key, MAX_SHOWN_CHARS)
+            seen = excerpt(key, _MAX_SHOWN_CHARS)
             message = f'"{seen}" is not a gate of {name}; there are: {", ".join(known)}'
             raise _ReportError("F009", message)
     return {key: limits.number(key) for key in limits.members}

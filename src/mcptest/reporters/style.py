@@ -193,10 +193,10 @@ def times(count: int) -> str:
     return f" ({count:,} times)" if count > 1 else ""
 
 
-MAX_NAME_CHARS = 60
+_MAX_NAME_CHARS = 60
 # What is left of 80 columns beside the label, and beside the count of hidden names as well.
-LINE_CHARS = 56
-LIST_CHARS = 42
+_LINE_CHARS = 56
+_LIST_CHARS = 42
 
 _NEVER = {
     "tool": "tools never called",
@@ -283,10 +283,10 @@ def coverage_lines(coverage: Sequence[ServerCoverage], *, whole: bool = False) -
         hit, total = server.points
         if not total:
             continue
-        name = excerpt(server.server, MAX_NAME_CHARS) or "the server"
+        name = excerpt(server.server, _MAX_NAME_CHARS) or "the server"
         lines.append(f"coverage of {name}: {percent_text([server])} ({hit:,} of {total:,})")
         for label, names in never_exercised(server):
-            shown = [excerpt(name, MAX_NAME_CHARS) for name in names]
+            shown = [excerpt(name, _MAX_NAME_CHARS) for name in names]
             for part in _all_names(shown) if whole else [_first_names(shown)]:
                 lines.append(f"  {label:<20}  {part}")
                 label = ""
@@ -310,7 +310,7 @@ def _all_names(names: Sequence[str]) -> list[str]:
     lines = [""]
     for number, name in enumerate(names, 1):
         text = name if number == len(names) else f"{name},"
-        if lines[-1] and len(lines[-1]) + 1 + len(text) > LINE_CHARS:
+        if lines[-1] and len(lines[-1]) + 1 + len(text) > _LINE_CHARS:
             lines.append("")
         lines[-1] += f" {text}" if lines[-1] else text
     return lines
@@ -319,10 +319,10 @@ def _all_names(names: Sequence[str]) -> list[str]:
 def _first_names(names: Sequence[str]) -> str:
     """As many names as fit in a line beside the label, and the count of the others."""
     everything = ", ".join(names)
-    if len(everything) <= LINE_CHARS:
+    if len(everything) <= _LINE_CHARS:
         return everything
     shown: list[str] = []
-    room = LIST_CHARS
+    room = _LIST_CHARS
     for name in names:
         room -= len(name) + 2
         if shown and room < 0:

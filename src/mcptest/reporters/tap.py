@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TapReporter"]
 
-MAX_MISMATCHES = 20
-MAX_VALUE_CHARS = 2_000
-MAX_TAIL_CHARS = 2_000
+_MAX_MISMATCHES = 20
+_MAX_VALUE_CHARS = 2_000
+_MAX_TAIL_CHARS = 2_000
 
 _DIRECTIVE = re.compile(r"#(?=\s*(?:skip|todo))", re.IGNORECASE)
 # Escaped for readers of version 14, and for all readers.
@@ -48,7 +48,7 @@ class TapReporter(CollectedRun):
             lines += [f"{'ok' if is_ok else 'not ok'} {number} - {title}", *block]
         finished, ending = self.finished, ending_line(self.started, self.finished)
         for finding in finished.findings:
-            message = excerpt(finding.message, MAX_TAIL_CHARS)
+            message = excerpt(finding.message, _MAX_TAIL_CHARS)
             lines.append(f"# note: {message}{times(finding.count)}")
         lines += [f"# {line}" for line in coverage_lines(finished.coverage)]
         if finished.not_run and finished.may_leave_out:
@@ -56,7 +56,7 @@ class TapReporter(CollectedRun):
         if finished.bailed:
             lines.append(f"# {ending}")
         if finished.fault is not None:
-            lines.append(f"Bail out! {excerpt(finished.fault.message, MAX_TAIL_CHARS)}")
+            lines.append(f"Bail out! {excerpt(finished.fault.message, _MAX_TAIL_CHARS)}")
         elif finished.interrupted:
             lines.append(f"Bail out! {ending}")
         return defuse("\n".join(lines) + "\n")
@@ -65,7 +65,7 @@ class TapReporter(CollectedRun):
         for suite, result in self.results():
             title = _escape_title(case_title(self.started, suite, result))
             if result.status == "skipped":
-                reason = excerpt(result.reason, MAX_TAIL_CHARS)
+                reason = excerpt(result.reason, _MAX_TAIL_CHARS)
                 # An older reader would take the first # for that of the directive.
                 title = f"{title.replace(_HASH, _NO_HASH)} # SKIP {_escape_title(reason)}".rstrip()
             is_ok = result.status in ("passed", "skipped")
@@ -84,17 +84,17 @@ class TapReporter(CollectedRun):
             yield False, "the tests can be run", _block(members)
         if finished.broken_rules:
             rules = finished.broken_rules
-            listed = excerpt(", ".join(rules), MAX_TAIL_CHARS)
+            listed = excerpt(", ".join(rules), _MAX_TAIL_CHARS)
             members = {"message": f"rules broken: {listed}", "severity": "fail"}
             found = [
-                excerpt(each.message, MAX_TAIL_CHARS)
+                excerpt(each.message, _MAX_TAIL_CHARS)
                 for each in finished.findings
                 if each.kind in rules
             ]
             members |= {"findings": found} if found else {}
             yield False, "no rule is broken", _block(members)
         for gate in finished.missed_gates:
-            message = excerpt(gate, MAX_TAIL_CHARS)
+            message = excerpt(gate, _MAX_TAIL_CHARS)
             yield False, "the gate is reached", _block({"message": message, "severity": "fail"})
         if finished.not_run and not finished.may_leave_out:
             members = {"message": not_run_line(finished), "severity": "fail"}
@@ -123,12 +123,12 @@ def _case_members(suite: SuiteStarted, result: CaseResult, server: str) -> dict[
             "duration_ms": round(result.duration_s * 1000, 3),
         }
         if result.mismatches:
-            shown_ones = result.mismatches[:MAX_MISMATCHES]
+            shown_ones = result.mismatches[:_MAX_MISMATCHES]
             members["mismatches"] = [_mismatch_members(each) for each in shown_ones]
         if result.fault is not None:
             members |= _fault_members(result.fault)
         if result.stderr:
-            members["stderr"] = visible(result.stderr[-MAX_TAIL_CHARS:], keep_newlines=True)
+            members["stderr"] = visible(result.stderr[-_MAX_TAIL_CHARS:], keep_newlines=True)
     if result.attempts > 1:
         members |= {"attempts": result.attempts, "flaky": result.is_flaky}
     if result.trace_id:
@@ -136,47 +136,47 @@ def _case_members(suite: SuiteStarted, result: CaseResult, server: str) -> dict[
     if result.tags:
         members["tags"] = [visible(tag) for tag in result.tags]
     if result.notes:
-        members["notes"] = [excerpt(note, MAX_TAIL_CHARS) for note in result.notes]
+        members["notes"] = [excerpt(note, _MAX_TAIL_CHARS) for note in result.notes]
     return members
 
 
 def _fault_members(fault: Fault) -> dict[str, object]:
     members: dict[str, object] = {
-        "message": excerpt(fault.message, MAX_TAIL_CHARS),
+        "message": excerpt(fault.message, _MAX_TAIL_CHARS),
         "severity": "error",
         "kind": visible(fault.kind),
     }
     rows = {"hint": fault.hint, "ended": fault.evidence.exit_status}
-    members |= {name: excerpt(text, MAX_TAIL_CHARS) for name, text in rows.items() if text}
+    members |= {name: excerpt(text, _MAX_TAIL_CHARS) for name, text in rows.items() if text}
     tails = {
         "server_stderr": fault.evidence.stderr_tail,
         "server_stdout": fault.evidence.stdout_tail,
     }
     for name, tail in tails.items():
         if tail:
-            members[name] = visible(tail[-MAX_TAIL_CHARS:], keep_newlines=True)
+            members[name] = visible(tail[-_MAX_TAIL_CHARS:], keep_newlines=True)
     return members
 
 
 def _mismatch_members(mismatch: Mismatch) -> dict[str, object]:
     """A mismatch with scalars as they are and other values as JSON text."""
     members: dict[str, object] = {"path": visible(mismatch.path)}
-    sides = cut_sides(mismatch, MAX_VALUE_CHARS)
+    sides = cut_sides(mismatch, _MAX_VALUE_CHARS)
     for name, side in zip(("expected", "actual"), sides, strict=True):
         if side is not ABSENT:
             members[name] = _scalar(side)
-    members["message"] = excerpt(mismatch.message, MAX_TAIL_CHARS)
+    members["message"] = excerpt(mismatch.message, _MAX_TAIL_CHARS)
     if mismatch.hint:
-        members["hint"] = excerpt(mismatch.hint, MAX_TAIL_CHARS)
+        members["hint"] = excerpt(mismatch.hint, _MAX_TAIL_CHARS)
     return members
 
 
 def _scalar(value: object) -> object:
     if isinstance(value, str):
-        return visible(shorten(value, MAX_VALUE_CHARS), keep_newlines=True)
+        return visible(shorten(value, _MAX_VALUE_CHARS), keep_newlines=True)
     if value is None or isinstance(value, bool | int):
         return value
-    return show_json(value, MAX_VALUE_CHARS)
+    return show_json(value, _MAX_VALUE_CHARS)
 
 
 def _block(members: dict[str, object]) -> list[str]:

@@ -53,94 +53,12 @@ __all__ = [
 ]
 
 
-# A short run needs no progress line, and it must not flash.
-FIRST_AFTER_S = 0.2
-REDRAW_EVERY_S = 0.1
-
-
-class Progress:
-    """The wanted and the drawn content of the line, and when it may change."""
-
-    def __init__(self, *, width: int, total: int, now: float) -> None:
-        # The last column stays empty: some terminals wrap when it is filled.
-        self._cells = max(width - 1, 1)
-        self._total = total
-        self._due = now + FIRST_AFTER_S
-        self._wanted: tuple[str, str, str] | None = None
-        self._drawn = 0
-
-    def show(self, number: int, suite: str, case: str) -> None:
-        """Set the running case; `draw` writes it. Both names must be safe to print."""
-        digits = len(str(self._total))
-        self._wanted = f"  [{number:>{digits}}/{self._total}] ", suite, case
-
-    def announce(self, text: str) -> None:
-        """Set what is done before the first case begins."""
-        self._wanted = "  ", "", text
-
-    def draw(self, now: float) -> str:
-        """What to write to update the line; "" if it is too early."""
-        if not self._wanted or now < self._due:
-            return ""
-        self._due = now + REDRAW_EVERY_S
-        line, cells = _render_progress(*self._wanted, self._cells)
-        self._wanted = None
-        text = self.erase() + line
-        self._drawn = cells
-        return text
-
-    def clear(self) -> str:
-        """What to write before anything else is printed."""
-        self._wanted = None
-        return self.erase()
-
-    def erase(self) -> str:
-        text = f"\r{' ' * self._drawn}\r" if self._drawn else ""
-        self._drawn = 0
-        return text
-
-
-_BETWEEN = " › "
-
-
-def _render_progress(head: str, suite: str, case: str, limit: int) -> tuple[str, int]:
-    """The line cut to `limit` cells, and the cells it takes.
-
-    The name of the suite is cut first, since it changes less often, but keeps a third of the room.
-    """
-    room = limit - _count_cells(head)
-    where = f"{suite}{_BETWEEN}" if suite else ""
-    left = max(room - _count_cells(case), room // 3)
-    if _count_cells(where) > left:
-        name, _ = _fit(suite, left - _count_cells(f"…{_BETWEEN}"))
-        where = f"{name.rstrip()}…{_BETWEEN}" if name else ""
-    return _fit(f"{head}{where}{case}", limit)
-
-
-def _count_cells(text: str) -> int:
-    return sum(1 if char.isascii() else 2 for char in text)
-
-
-def _fit(text: str, limit: int) -> tuple[str, int]:
-    """`text` cut to `limit` cells, and the cells it takes.
-
-    Every character outside ASCII counts as two: too many is harmless, too few wraps the line,
-    and a wrapped line cannot be erased.
-    """
-    cells = 0
-    for position, char in enumerate(text):
-        cells += 1 if char.isascii() else 2
-        if cells > limit:
-            return text[:position], limit
-    return text, cells
-
-
-DETAIL_INDENT = " " * 6
-# The columns taken by DETAIL_INDENT and the label in front of a value.
-VALUE_COLUMN = 18
-MAX_NAME_CHARS = 80
-MAX_MESSAGE_CHARS = 1_000
-MAX_QUOTE_CHARS = 300
+_DETAIL_INDENT = " " * 6
+# The columns taken by _DETAIL_INDENT and the label in front of a value.
+_VALUE_COLUMN = 18
+_MAX_NAME_CHARS = 80
+_MAX_MESSAGE_CHARS = 1_000
+_MAX_QUOTE_CHARS = 300
 
 
 class TerminalReporter:
@@ -305,13 +223,13 @@ class TerminalReporter:
             same_as = self._seen.first_like(result, " same cause as above")
         # With -v every test shows what it sent and what came back.
         elif result.mismatches and not self._verbose:
-            name = excerpt(result.name, MAX_NAME_CHARS)
+            name = excerpt(result.name, _MAX_NAME_CHARS)
             server = shown_server(self._run, self._suite)
             label = f' same as "{name}"' + (f" on {server}" if server else "")
             same_as = self._seen.first_like(result, label)
         new_stderr = self._seen.new_stderr(result)
         if same_as is None and result.status in ("failed", "error"):
-            columns, verbose = self._width - VALUE_COLUMN, self._verbose
+            columns, verbose = self._width - _VALUE_COLUMN, self._verbose
             lines = render_result(result, columns=columns, verbose=verbose, is_on_terminal=True)
             lines.insert(0, place_line(self._suite.file, result.line))
         else:
@@ -320,12 +238,12 @@ class TerminalReporter:
                 lines += stderr_lines(result.stderr)
             lines += stderr_lines(new_stderr)
         if self._live:
-            columns = self._width - len(DETAIL_INDENT)
+            columns = self._width - len(_DETAIL_INDENT)
             lines = [
                 line.but(text=part) for line in lines for part in wrap_detail(line.text, columns)
             ]
         painted = [
-            DETAIL_INDENT + self._paint.diff_line(line) if line.text else "" for line in lines
+            _DETAIL_INDENT + self._paint.diff_line(line) if line.text else "" for line in lines
         ]
         return same_as or "", painted
 
@@ -369,7 +287,7 @@ class TerminalReporter:
         if ending:
             lines.append(paint.red(ending) if finished.interrupted else paint.yellow(ending))
         if finished.interrupted and finished.interrupted_in:
-            name = excerpt(finished.interrupted_in, MAX_QUOTE_CHARS)
+            name = excerpt(finished.interrupted_in, _MAX_QUOTE_CHARS)
             lines.append(f'  in the middle of "{name}"; its call may have taken effect')
         return lines
 
@@ -407,10 +325,7 @@ class TerminalReporter:
         self._stream.flush()
 
 
-def _section(lines: Iterable[str]) -> list[str]:
-    """The lines and a gap; nothing if there are none."""
-    found = list(lines)
-    return [*found, ""] if found else []
+# Lines of the report
 
 
 def finding_lines(finding: Finding, server: str, paint: Paint) -> list[str]:
@@ -420,7 +335,7 @@ def finding_lines(finding: Finding, server: str, paint: Paint) -> list[str]:
         text += f" [{visible(finding.server)}]"
     lines = [f"{paint.yellow('note:')} {text}"]
     if finding.quote:
-        lines.append(f"      {excerpt(finding.quote, MAX_QUOTE_CHARS)}")
+        lines.append(f"      {excerpt(finding.quote, _MAX_QUOTE_CHARS)}")
     return lines
 
 
@@ -440,9 +355,98 @@ def snapshot_lines(report: SnapshotReport, paint: Paint) -> list[str]:
     return lines
 
 
+def _section(lines: Iterable[str]) -> list[str]:
+    """The lines and a gap; nothing if there are none."""
+    found = list(lines)
+    return [*found, ""] if found else []
+
+
 def _cut_list(names: Iterable[str]) -> str:
     return _cut(", ".join(names))
 
 
 def _cut(text: str) -> str:
-    return excerpt(text, MAX_MESSAGE_CHARS)
+    return excerpt(text, _MAX_MESSAGE_CHARS)
+
+
+# The progress line
+
+# A short run needs no progress line, and it must not flash.
+_FIRST_AFTER_S = 0.2
+_REDRAW_EVERY_S = 0.1
+
+_BETWEEN = " › "
+
+
+class Progress:
+    """The wanted and the drawn content of the line, and when it may change."""
+
+    def __init__(self, *, width: int, total: int, now: float) -> None:
+        # The last column stays empty: some terminals wrap when it is filled.
+        self._cells = max(width - 1, 1)
+        self._total = total
+        self._due = now + _FIRST_AFTER_S
+        self._wanted: tuple[str, str, str] | None = None
+        self._drawn = 0
+
+    def show(self, number: int, suite: str, case: str) -> None:
+        """Set the running case; `draw` writes it. Both names must be safe to print."""
+        digits = len(str(self._total))
+        self._wanted = f"  [{number:>{digits}}/{self._total}] ", suite, case
+
+    def announce(self, text: str) -> None:
+        """Set what is done before the first case begins."""
+        self._wanted = "  ", "", text
+
+    def draw(self, now: float) -> str:
+        """What to write to update the line; "" if it is too early."""
+        if not self._wanted or now < self._due:
+            return ""
+        self._due = now + _REDRAW_EVERY_S
+        line, cells = _render_progress(*self._wanted, self._cells)
+        self._wanted = None
+        text = self.erase() + line
+        self._drawn = cells
+        return text
+
+    def clear(self) -> str:
+        """What to write before anything else is printed."""
+        self._wanted = None
+        return self.erase()
+
+    def erase(self) -> str:
+        text = f"\r{' ' * self._drawn}\r" if self._drawn else ""
+        self._drawn = 0
+        return text
+
+
+def _render_progress(head: str, suite: str, case: str, limit: int) -> tuple[str, int]:
+    """The line cut to `limit` cells, and the cells it takes.
+
+    The name of the suite is cut first, since it changes less often, but keeps a third of the room.
+    """
+    room = limit - _count_cells(head)
+    where = f"{suite}{_BETWEEN}" if suite else ""
+    left = max(room - _count_cells(case), room // 3)
+    if _count_cells(where) > left:
+        name, _ = _fit(suite, left - _count_cells(f"…{_BETWEEN}"))
+        where = f"{name.rstrip()}…{_BETWEEN}" if name else ""
+    return _fit(f"{head}{where}{case}", limit)
+
+
+def _fit(text: str, limit: int) -> tuple[str, int]:
+    """`text` cut to `limit` cells, and the cells it takes.
+
+    Every character outside ASCII counts as two: too many is harmless, too few wraps the line,
+    and a wrapped line cannot be erased.
+    """
+    cells = 0
+    for position, char in enumerate(text):
+        cells += 1 if char.isascii() else 2
+        if cells > limit:
+            return text[:position], limit
+    return text, cells
+
+
+def _count_cells(text: str) -> int:
+    return sum(1 if char.isascii() else 2 for char in text)

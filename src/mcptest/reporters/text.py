@@ -37,16 +37,16 @@ __all__ = [
     "stderr_lines",
 ]
 
-MAX_MISMATCHES = 20
+_MAX_MISMATCHES = 20
 # Fewer fit on a screen, where -v shows all of them.
-MAX_ON_TERMINAL = 10
-MAX_VERBOSE_MISMATCHES = 1_000
-MAX_MESSAGE_CHARS = 1_000
-MAX_HEADLINE_CHARS = 400
-MAX_NAME_CHARS = 200
-MAX_TAIL_LINES = 20
-MAX_VERBOSE_CHARS = 4_000
-MAX_TAIL_CHARS = 240
+_MAX_ON_TERMINAL = 10
+_MAX_VERBOSE_MISMATCHES = 1_000
+_MAX_MESSAGE_CHARS = 1_000
+_MAX_HEADLINE_CHARS = 400
+_MAX_NAME_CHARS = 200
+_MAX_TAIL_LINES = 20
+_MAX_VERBOSE_CHARS = 4_000
+_MAX_TAIL_CHARS = 240
 
 _BLANK = DiffLine(sign=" ", text="")
 
@@ -61,15 +61,15 @@ def render_result(
     """Everything about a failed case except its place."""
     lines: list[DiffLine] = []
     if result.reason:
-        reason = excerpt(result.reason, MAX_MESSAGE_CHARS)
+        reason = excerpt(result.reason, _MAX_MESSAGE_CHARS)
         lines.append(DiffLine(sign=" ", text=reason))
     if result.fault is not None:
         lines.append(DiffLine(sign="+", text=fault_headline(result.fault)))
         lines += fault_details(result.fault, verbose=verbose)
     if result.mismatches:
-        limit, advice = MAX_MISMATCHES, ""
+        limit, advice = _MAX_MISMATCHES, ""
         if is_on_terminal:
-            limit = MAX_VERBOSE_MISMATCHES if verbose else MAX_ON_TERMINAL
+            limit = _MAX_VERBOSE_MISMATCHES if verbose else _MAX_ON_TERMINAL
             advice = "" if verbose else "; -v shows them"
         for mismatch in result.mismatches[:limit]:
             lines += [_BLANK, *render_mismatch(mismatch, columns=columns)]
@@ -87,8 +87,8 @@ def render_result(
             context = context_diff(result.actual, result.mismatches)
             lines += [_BLANK, *context] if context else []
     if verbose:
-        answer = "" if result.actual is ABSENT else show_json(result.actual, MAX_VERBOSE_CHARS)
-        sent = excerpt(result.sent, MAX_VERBOSE_CHARS)
+        answer = "" if result.actual is ABSENT else show_json(result.actual, _MAX_VERBOSE_CHARS)
+        sent = excerpt(result.sent, _MAX_VERBOSE_CHARS)
         rows = _label_lines([("sent", sent), ("answer", answer)])
         lines += [_BLANK, *rows] if rows else []
     if result.stderr and (result.fault is None or not result.fault.evidence.stderr_tail):
@@ -119,7 +119,7 @@ def describe_case(
 
 
 def fault_headline(fault: Fault) -> str:
-    return f"{visible(fault.kind)}: {excerpt(fault.message, MAX_MESSAGE_CHARS)}"
+    return f"{visible(fault.kind)}: {excerpt(fault.message, _MAX_MESSAGE_CHARS)}"
 
 
 def fault_details(fault: Fault, *, verbose: bool) -> list[DiffLine]:
@@ -134,7 +134,7 @@ def fault_details(fault: Fault, *, verbose: bool) -> list[DiffLine]:
         ("command", " ".join(evidence.command)),
         ("folder", evidence.cwd if verbose else ""),
     ]
-    shown_rows = [(label, excerpt(text, MAX_MESSAGE_CHARS)) for label, text in rows]
+    shown_rows = [(label, excerpt(text, _MAX_MESSAGE_CHARS)) for label, text in rows]
     return [
         *_label_lines(shown_rows),
         *_tail_lines("stderr", evidence.stderr_tail),
@@ -149,7 +149,7 @@ def _label_lines(rows: list[tuple[str, str]]) -> list[DiffLine]:
 def note_lines(result: CaseResult) -> list[DiffLine]:
     """The notes of the runner about a case, whatever its status, and the trace of a failure."""
     lines = [
-        DiffLine(sign="…", text=f"note: {excerpt(note, MAX_MESSAGE_CHARS)}")
+        DiffLine(sign="…", text=f"note: {excerpt(note, _MAX_MESSAGE_CHARS)}")
         for note in result.notes
     ]
     if result.trace_id and result.status in ("failed", "error"):
@@ -165,11 +165,11 @@ def stderr_lines(stderr: str) -> list[DiffLine]:
 def _tail_lines(label: str, text: str) -> Iterator[DiffLine]:
     """The last lines of a server's output, each after a bar that sets them apart from our own."""
     lines = text.rstrip("\n").split("\n") if text.strip() else []
-    hidden = len(lines) - MAX_TAIL_LINES
+    hidden = len(lines) - _MAX_TAIL_LINES
     if hidden > 0:
         lines = [f"… {plural(hidden, 'earlier line')}", *lines[hidden:]]
     for line in lines:
-        yield DiffLine(sign=" ", text=f"  {label:<8}  | {excerpt(line, MAX_TAIL_CHARS)}")
+        yield DiffLine(sign=" ", text=f"  {label:<8}  | {excerpt(line, _MAX_TAIL_CHARS)}")
         label = ""
 
 
@@ -179,14 +179,14 @@ def headline(result: CaseResult) -> str:
         return fault_headline(result.fault)
     if result.mismatches:
         first, others = result.mismatches[0], len(result.mismatches) - 1
-        where = excerpt(first.path, MAX_NAME_CHARS) or "(the whole answer)"
-        text = f"{where}: {excerpt(first.message, MAX_HEADLINE_CHARS) or 'differs'}"
+        where = excerpt(first.path, _MAX_NAME_CHARS) or "(the whole answer)"
+        text = f"{where}: {excerpt(first.message, _MAX_HEADLINE_CHARS) or 'differs'}"
         return f"{text} (and {others:,} more)" if others else text
-    return excerpt(result.reason, MAX_HEADLINE_CHARS) or "no reason is known"
+    return excerpt(result.reason, _MAX_HEADLINE_CHARS) or "no reason is known"
 
 
 def case_name(result: CaseResult) -> str:
-    return excerpt(result.name, MAX_NAME_CHARS) or "(a test without a name)"
+    return excerpt(result.name, _MAX_NAME_CHARS) or "(a test without a name)"
 
 
 def case_title(started: RunStarted, suite: SuiteStarted, result: CaseResult) -> str:
@@ -207,7 +207,7 @@ def stable_server(suite: SuiteStarted) -> str:
     an identifier.
     """
     is_named = suite.format == "suite" or names_a_way(suite.server)
-    return excerpt(suite.server, MAX_NAME_CHARS) if is_named else ""
+    return excerpt(suite.server, _MAX_NAME_CHARS) if is_named else ""
 
 
 def case_place(suite: SuiteStarted, result: CaseResult) -> str:
@@ -225,8 +225,8 @@ def diagnostic_line(diagnostic: Diagnostic) -> str:
     place = visible(diagnostic.file)
     if diagnostic.line:
         place += f":{diagnostic.line}:{diagnostic.column}"
-    message = excerpt(diagnostic.message, MAX_HEADLINE_CHARS)
-    help = f"; {excerpt(diagnostic.help, MAX_HEADLINE_CHARS)}" if diagnostic.help else ""
+    message = excerpt(diagnostic.message, _MAX_HEADLINE_CHARS)
+    help = f"; {excerpt(diagnostic.help, _MAX_HEADLINE_CHARS)}" if diagnostic.help else ""
     return f"{place}: {diagnostic.severity}[{diagnostic.code}]: {message}{help}"
 
 

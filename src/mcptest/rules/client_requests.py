@@ -41,7 +41,7 @@ _CAPABILITIES = {
 _MAX_STEP = 40
 
 
-class ClientRequest:
+class _ClientRequest:
     """One request to the client: a message of its own, or a part of a result.
 
     Up to 2025-11-25 a server sends requests. Since 2026-07-28 it asks inside a result that says
@@ -89,7 +89,9 @@ def _topics_of(method: str) -> tuple[str, ...]:
     return (f"request:{method}", *_INPUT_RESULTS, "result:tasks/get")
 
 
-def _for_each_request(method: str, judge: Callable[[ClientRequest, Facts], Findings]) -> EntryCheck:
+def _for_each_request(
+    method: str, judge: Callable[[_ClientRequest, Facts], Findings]
+) -> EntryCheck:
     """The check of a rule that judges every request of one method."""
 
     def check(entry: Entry, facts: Facts) -> Findings:
@@ -103,10 +105,10 @@ def _for_each_request(method: str, judge: Callable[[ClientRequest, Facts], Findi
     return check
 
 
-def _requests_in(entry: Entry, facts: Facts) -> Iterator[ClientRequest]:
+def _requests_in(entry: Entry, facts: Facts) -> Iterator[_ClientRequest]:
     """Everything that a message of the server asks its client for."""
     if entry.kind == "request":
-        yield ClientRequest(entry.method, entry.params, facts.client_capabilities)
+        yield _ClientRequest(entry.method, entry.params, facts.client_capabilities)
     elif facts.is_stateless:
         is_task = entry.method == "tasks/get"
         if not is_task and not _is_input_required(entry):
@@ -115,7 +117,7 @@ def _requests_in(entry: Entry, facts: Facts) -> Iterator[ClientRequest]:
         capabilities = None if is_task else declared_in(entry.request)
         for key, value in members(entry.result.get("inputRequests")).items():
             if isinstance(value, dict) and isinstance(value.get("method"), str):
-                yield ClientRequest(value["method"], value.get("params"), capabilities, key)
+                yield _ClientRequest(value["method"], value.get("params"), capabilities, key)
 
 
 def _is_input_required(entry: Entry) -> bool:
@@ -134,7 +136,7 @@ def is_declared(capabilities: object, *names: str) -> bool:
     return capabilities is not None
 
 
-def _check_declared(asked: ClientRequest, _: Facts) -> Findings:
+def _check_declared(asked: _ClientRequest, _: Facts) -> Findings:
     """None when it cannot be known what the client declared."""
     if asked.capabilities is None:
         return None
@@ -149,7 +151,7 @@ def _check_declared(asked: ClientRequest, _: Facts) -> Findings:
 _SAMPLING = "sampling/createMessage"
 
 
-def _check_tools_declared(asked: ClientRequest, _: Facts) -> Findings:
+def _check_tools_declared(asked: _ClientRequest, _: Facts) -> Findings:
     if asked.capabilities is None:
         return None
     used = [name for name in ("tools", "toolChoice") if asked.params.get(name) is not None]
@@ -161,7 +163,7 @@ def _check_tools_declared(asked: ClientRequest, _: Facts) -> Findings:
     ]
 
 
-def _check_results_alone(asked: ClientRequest, _: Facts) -> Findings:
+def _check_results_alone(asked: _ClientRequest, _: Facts) -> Findings:
     messages = asked.params.get("messages")
     mixed: list[str] = []
     has_results = False
@@ -181,7 +183,7 @@ def _check_results_alone(asked: ClientRequest, _: Facts) -> Findings:
     return limit(mixed) if has_results else None
 
 
-def _check_context(asked: ClientRequest, facts: Facts) -> Findings:
+def _check_context(asked: _ClientRequest, facts: Facts) -> Findings:
     value = asked.params.get("includeContext", "none")
     if value == "none" or asked.capabilities is None or facts.oldest < "2025-11-25":
         return ()
@@ -253,7 +255,7 @@ _PRIMITIVES = ("string", "number", "integer", "boolean")
 _FORMATS = ("email", "uri", "date", "date-time")
 
 
-def _check_mode(asked: ClientRequest, _: Facts) -> Findings:
+def _check_mode(asked: _ClientRequest, _: Facts) -> Findings:
     """None when the client declared no elicitation at all, which ELIC-01 reports."""
     if asked.capabilities is None or not is_declared(asked.capabilities, "elicitation"):
         return None
@@ -269,7 +271,7 @@ def _check_mode(asked: ClientRequest, _: Facts) -> Findings:
 # The form
 
 
-def _check_form(asked: ClientRequest, facts: Facts) -> Findings:
+def _check_form(asked: _ClientRequest, facts: Facts) -> Findings:
     # Before there were modes, every elicitation was a form.
     if facts.newest >= "2025-11-25" and asked.params.get("mode", "form") == "url":
         return None
@@ -306,7 +308,7 @@ def _is_choice(items: Members) -> bool:
     )
 
 
-def _check_url(asked: ClientRequest, _: Facts) -> Findings:
+def _check_url(asked: _ClientRequest, _: Facts) -> Findings:
     if asked.params.get("mode") != "url":
         return None
     url = asked.params.get("url")

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES", "on_stream"]
 
-JSON = "application/json"
-EVENT_STREAM = "text/event-stream"
+_JSON = "application/json"
+_EVENT_STREAM = "text/event-stream"
 
 
 def on_stream(entry: Entry, stream: str) -> bool:
@@ -89,17 +89,17 @@ def _check_content_type(entry: Entry, _: Facts) -> Findings:
     if not on_stream(entry, "post") or _is_refused(entry.http):
         return None
     found = _media_type(entry.http)
-    if found is None or found in (JSON, EVENT_STREAM):
+    if found is None or found in (_JSON, _EVENT_STREAM):
         return None if found is None else ()
     seen = f"as {show(found)}" if found else "without a Content-Type"
     return [
-        f"the answer to the POST of {show(entry.method)} came {seen}; it must be {JSON} or "
-        f"{EVENT_STREAM}"
+        f"the answer to the POST of {show(entry.method)} came {seen}; it must be {_JSON} or "
+        f"{_EVENT_STREAM}"
     ]
 
 
 def _check_json_body(entry: Entry, facts: Facts) -> Findings:
-    if not entry.http or _media_type(entry.http) != JSON or not on_stream(entry, "post"):
+    if not entry.http or _media_type(entry.http) != _JSON or not on_stream(entry, "post"):
         return None
     if _is_refused(entry.http):
         return None
@@ -129,7 +129,7 @@ def _check_session_id(entry: Entry, _: Facts) -> Findings:
 
 
 def _check_buffering(entry: Entry, _: Facts) -> Findings:
-    if not isinstance(entry.http.get("headers"), dict) or _media_type(entry.http) != EVENT_STREAM:
+    if not isinstance(entry.http.get("headers"), dict) or _media_type(entry.http) != _EVENT_STREAM:
         return None
     found = _header(entry.http, "x-accel-buffering")
     if found is not None and found.strip().lower() == "no":
@@ -140,7 +140,7 @@ def _check_buffering(entry: Entry, _: Facts) -> Findings:
 
 _ANSWER_RULES = {
     "HTTP-03 request-content-type": Rule(
-        property=f"a request that is POSTed is answered with {JSON} or {EVENT_STREAM}",
+        property=f"a request that is POSTed is answered with {_JSON} or {_EVENT_STREAM}",
         since="2025-03-26",
         topics=("result", "error"),
         check=_check_content_type,
@@ -215,7 +215,7 @@ class _ResponseOnPost(_SseAware):
             return None
         if not entry.http or self.uses_sse(entry, facts):
             return None
-        is_on_post = on_stream(entry, "post") and _media_type(entry.http) == EVENT_STREAM
+        is_on_post = on_stream(entry, "post") and _media_type(entry.http) == _EVENT_STREAM
         if entry.kind in ("result", "error"):
             was_open = self._open.pop(jsonrpc.id_key(entry.message.get("id")), None) is not None
             if is_on_post:

@@ -82,7 +82,7 @@ class Scorer:
         self._states = list(map(_RuleState, rules))
         # For each sort of entry, the rules that judge it: all, and those with a memory.
         self._states_by_key: dict[object, tuple[list[_RuleState], list[_RuleState]]] = {}
-        # Kinds of answers in which rules without a memory found nothing; see `likeness_of`.
+        # Kinds of answers in which rules without a memory found nothing; see `_likeness_of`.
         self._clean: set[Likeness] = set()
 
     def use_rules(self, rules: Sequence[Rule]) -> None:
@@ -144,7 +144,7 @@ class Scorer:
             self._before_each(entry)
         facts.update(entry)
         states, with_memory = self._states_for(entry)
-        likeness = likeness_of(entry, facts.epoch)
+        likeness = _likeness_of(entry, facts.epoch)
         is_clean = likeness in self._clean
         found = [
             (state, state.check(entry, facts)) for state in (with_memory if is_clean else states)
@@ -260,7 +260,7 @@ _PARAMS = frozenset(["name", "arguments"])
 _MAX_BLOCKS = 20
 
 
-def likeness_of(entry: Entry, epoch: int) -> Likeness | None:
+def _likeness_of(entry: Entry, epoch: int) -> Likeness | None:
     """A key that is equal for answers that rules cannot tell apart; None if it is not plain.
 
     `epoch` is that of the facts: what is known of the session may change a verdict.
@@ -290,7 +290,7 @@ _INFO = frozenset(["name", "version"])
 _CAPABILITIES = frozenset(["tools", "resources", "prompts"])
 
 
-def is_ordinary(entry: Entry) -> bool:
+def _is_ordinary(entry: Entry) -> bool:
     """True for the most common messages in their plainest form."""
     message = entry.message
     if entry.is_client:
@@ -303,7 +303,7 @@ def is_ordinary(entry: Entry) -> bool:
     if entry.kind != "result" or entry.http or type(message) is not dict:
         return False
     if entry.method == "tools/call":
-        return likeness_of(entry, 0) is not None
+        return _likeness_of(entry, 0) is not None
     if message.keys() != _FRAME or message["jsonrpc"] != "2.0" or entry.request is None:
         return False
     if entry.method == "ping":
@@ -355,7 +355,7 @@ class LiveScorer:
         self._exchange_of: dict[jsonrpc.IdKey, int] = {}
 
     def _load_if_needed(self, entry: Entry) -> None:
-        if not self.has_all_rules and not is_ordinary(entry):
+        if not self.has_all_rules and not _is_ordinary(entry):
             self._load_all()
 
     def _load_all(self) -> None:
@@ -367,7 +367,7 @@ class LiveScorer:
 
     def is_ordinary(self, message: Any, *, is_client: bool) -> bool:
         """True if the rules that are loaded from the start are all that this needs."""
-        return is_ordinary(self._scorer.make_entry(message, is_client=is_client))
+        return _is_ordinary(self._scorer.make_entry(message, is_client=is_client))
 
     @property
     def state(self) -> tuple[int, bool]:
@@ -435,11 +435,11 @@ class LiveScorer:
 # Several servers behind one client
 
 # Ids, and names of tools, that are kept of one session.
-MAX_KEPT = 100_000
+_MAX_KEPT = 100_000
 _SHOWN = 5
 
 # Many sessions that all begin with id 1 collide in a great number of pairs.
-MAX_COLLISIONS = 100
+_MAX_COLLISIONS = 100
 
 
 class SessionNames:
@@ -461,7 +461,7 @@ class SessionNames:
             return
         if not isinstance(request, dict) or "method" not in request:
             return
-        if "id" in request and len(self.ids) < MAX_KEPT:
+        if "id" in request and len(self.ids) < _MAX_KEPT:
             self.ids[jsonrpc.id_key(request["id"])] = request["id"]
         if not isinstance(response, dict):
             return
@@ -471,7 +471,7 @@ class SessionNames:
             self.own_name = name if isinstance(name, str) else ""
         elif request["method"] == "tools/list":
             for tool in objects(result.get("tools")):
-                if isinstance(tool.get("name"), str) and len(self.tools) < MAX_KEPT:
+                if isinstance(tool.get("name"), str) and len(self.tools) < _MAX_KEPT:
                     self.tools[tool["name"]] = None
 
     @property
@@ -487,7 +487,7 @@ class SessionNames:
 
 def find_conflicts(sessions: list[SessionNames]) -> list[Conflict]:
     """Every clash between two or more of the sessions, names first."""
-    return [*_find_shared_tools(sessions), *islice(_find_shared_ids(sessions), MAX_COLLISIONS)]
+    return [*_find_shared_tools(sessions), *islice(_find_shared_ids(sessions), _MAX_COLLISIONS)]
 
 
 def _find_shared_tools(sessions: list[SessionNames]) -> Iterator[Conflict]:

@@ -1,7 +1,7 @@
-"""Check messages against the table of shapes, and report each mistake under one rule.
+"""The table of the shapes of all messages, and the check against it.
 
-A message is `kind method Shape`: the shape is that of its `result` or its `params`, which may
-be missing when the shape ends in `?`.
+Each mistake is reported under one rule. A message is `kind method Shape`: the shape is that of its
+`result` or its `params`, which may be missing when the shape ends in `?`.
 
 A shape is rows of `member type`. `member?` may be missing; of `one|other` at least one must be
 there, of `one^other` exactly one. `+Shape` takes over the rows of another shape. Types are text
@@ -443,13 +443,13 @@ def _parse_row(text: str) -> Row:
 # Messages
 
 
-_MESSAGES = {
+_ROWS_BY_VERSION = {
     version: {row.name.replace(" ", ":"): row for row in rows_at(MESSAGES, version)}
     for version in REVISIONS
 }
 
 # What a rule subscribes to whose id is in rows of the table.
-SHAPE_TOPICS = tuple(dict.fromkeys(topic for rows in _MESSAGES.values() for topic in rows))
+SHAPE_TOPICS = tuple(dict.fromkeys(topic for rows in _ROWS_BY_VERSION.values() for topic in rows))
 
 _RULES_IN_TABLE = {_GENERAL} | {
     id
@@ -499,7 +499,7 @@ def _count(faults: Faults) -> int:
 
 
 def _check_at(entry: Entry, version: str) -> Faults | None:
-    row = _MESSAGES[version].get(f"{entry.kind}:{entry.method}")
+    row = _ROWS_BY_VERSION[version].get(f"{entry.kind}:{entry.method}")
     if row is None:
         return None
     member = "result" if entry.kind == "result" else "params"

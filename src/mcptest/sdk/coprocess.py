@@ -81,7 +81,7 @@ __tracebackhide__ = True
 _ENVELOPE = frozenset(["jsonrpc", "id", "result", "error"])
 _ERROR = frozenset(["code", "message", "data"])
 # Names the file to which the binary writes the server's stderr of a request.
-STDERR_VARIABLE = "MCPTEST_SERVER_STDERR"
+_STDERR_VARIABLE = "MCPTEST_SERVER_STDERR"
 _MAX_STDERR_BYTES = 64 * 1024
 # What the servers of all connections wrote to stderr during the last requests, for pytest.
 RECENT_STDERR: deque[str] = deque(maxlen=20)
@@ -136,7 +136,7 @@ class Coprocess:
         self._last_id = 0
         self._broken: CoprocessError | None = None
         self._is_closed = False
-        self._stderr: StderrFile | None = None
+        self._stderr: _StderrFile | None = None
         # Of each thread: what the server wrote to stderr during its last request.
         self._last = threading.local()
         self.binary_version = ""
@@ -207,7 +207,7 @@ class Coprocess:
             raise self._broken.with_traceback(None)
         if self._peer:
             return
-        self._stderr = StderrFile()
+        self._stderr = _StderrFile()
         LEARNED.add(*list_secrets(self._server, os.environ))
         options, variables = build_options(self._server)
         if not self._server.client:
@@ -224,7 +224,7 @@ class Coprocess:
             command = (*binary_command(), "exec", "--connection-server", *options)
             limits = Limits(max_line_bytes=Limits().max_line_bytes + _ENVELOPE_BYTES)
             if self._stderr and self._stderr.path:
-                variables = {**variables, STDERR_VARIABLE: self._stderr.path}
+                variables = {**variables, _STDERR_VARIABLE: self._stderr.path}
             spec = ServerSpec(name="mcptest", command=command, env=variables, limits=limits)
             self._peer = LinePeer(spec)
             self._peer.start()
@@ -431,7 +431,7 @@ def temporary_file(text: str) -> Iterator[str]:
             os.unlink(path)
 
 
-class StderrFile:
+class _StderrFile:
     """The file to which the binary writes what the server wrote to stderr during a request.
 
     A memory file, of which nothing is left however this process ends; elsewhere there is none.

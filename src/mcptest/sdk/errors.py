@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAY_HAVE_RUN",
+    "UPSTREAM_ERROR",
+    "UPSTREAM_GONE",
     "BinaryError",
     "ClosedError",
     "ContractError",

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcptest.cli import output
-from mcptest.cli.output import write_file
-from mcptest.cli.report_files import ReportStream
+from mcptest.cli import report_files
+from mcptest.cli.report_files import ReportStream, write_file
 from mcptest.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def reader(pipe: Path) -> Iterator[int]:
 def test_a_reader_that_does_not_read_costs_this_report_alone(
     pipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "_READER_PATIENCE_S", 0.05)
+    monkeypatch.setattr(report_files, "_READER_PATIENCE_S", 0.05)
     stream = ReportStream(str(pipe))
     stream.write(LONG)
     stream.write("given up")

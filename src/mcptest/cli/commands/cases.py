@@ -6,7 +6,8 @@ import gc
 import os
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, check_writable, is_special, write_file, write_stderr
+from mcptest.cli.output import StandardOutput, write_stderr
+from mcptest.cli.report_files import check_writable, is_special, write_file
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import UsageError
 from mcptest.core.results import ExitCode

@@ -16,7 +16,8 @@ from itertools import zip_longest
 
 from mcptest.cli.one_server import print_note, use_server
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, check_writable, write_file, write_stderr
+from mcptest.cli.output import StandardOutput, write_stderr
+from mcptest.cli.report_files import check_writable, write_file
 from mcptest.cli.shared_options import (
     SERVER_DETAILS,
     SERVER_OPTIONS,
@@ -66,7 +67,6 @@ __all__ = [
     "COMMAND",
     "VERBOSE_WITH_CALLS_OPTION",
     "DiscoverOptions",
-    "Discovered",
     "build_verified_suite",
     "discover",
     "report_discovered",
@@ -113,7 +113,7 @@ class DiscoverOptions(Record):
         return reason_not_to_call(tool, calls_unannotated=self.calls_unannotated)
 
 
-class Discovered(Record):
+class _Discovered(Record):
     """The text of the file, its tests, and the tools that were called to make them."""
 
     text: str
@@ -258,7 +258,7 @@ def build_verified_suite(
     file: str,
     block: Mapping[str, object] | None,
     options: DiscoverOptions,
-) -> Discovered:
+) -> _Discovered:
     """Return a test file whose tests have passed or are skipped."""
     began, total_s = time.monotonic(), options.total_s
     half_s = total_s / 2
@@ -307,7 +307,7 @@ def build_verified_suite(
     ]
     text = render_suite(description, block, probes)
     _load(text, file, visit.spec, options.variables)
-    return Discovered(
+    return _Discovered(
         text=text,
         probes=tuple(probes),
         called=tuple(surveyor.called),
@@ -401,7 +401,7 @@ def _after_second_try(probe: Probe, result: CaseResult | None, total_s: float) -
 
 
 def report_discovered(
-    found: Discovered, options: DiscoverOptions, target: str, server: str = ""
+    found: _Discovered, options: DiscoverOptions, target: str, server: str = ""
 ) -> None:
     """Report what is in the file, and what is not; `target` is "" for standard output.
 

@@ -6,7 +6,8 @@ import os
 
 from mcptest.cli.one_server import print_note, use_server
 from mcptest.cli.options import Command, Option, check_choice
-from mcptest.cli.output import StandardOutput, check_writable, write_file, write_note, write_stderr
+from mcptest.cli.output import StandardOutput, write_note, write_stderr
+from mcptest.cli.report_files import check_writable, write_file
 from mcptest.cli.shared_options import SERVER_OPTIONS, choose_server, find_server_file
 from mcptest.core.coverage import KINDS
 from mcptest.core.diagnostics import render_diagnostic

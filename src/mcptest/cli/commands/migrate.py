@@ -5,15 +5,8 @@ from __future__ import annotations
 import os
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import (
-    StandardOutput,
-    check_writable,
-    is_special,
-    write_file,
-    write_note,
-    write_stderr,
-    write_stderr_wrapped,
-)
+from mcptest.cli.output import StandardOutput, write_note, write_stderr, write_stderr_wrapped
+from mcptest.cli.report_files import check_writable, is_special, write_file
 from mcptest.cli.shared_options import parse_server_command
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError

@@ -8,8 +8,8 @@ import sys
 import time
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import check_writable, write_file, write_stderr
-from mcptest.cli.report_files import refuse_clashes
+from mcptest.cli.output import write_stderr
+from mcptest.cli.report_files import check_writable, refuse_clashes, write_file
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.results import ExitCode

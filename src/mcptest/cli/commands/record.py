@@ -6,7 +6,8 @@ import os
 import time
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import check_writable, is_special, write_stderr
+from mcptest.cli.output import write_stderr
+from mcptest.cli.report_files import check_writable, is_special
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import ServerError, UsageError
 from mcptest.core.results import ExitCode

@@ -6,7 +6,8 @@ import json
 import os
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, check_writable, is_special, write_file, write_stderr
+from mcptest.cli.output import StandardOutput, write_stderr
+from mcptest.cli.report_files import check_writable, is_special, write_file
 from mcptest.coprocess.protocol import connection_schema, suite_channel_schema
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError, UsageError

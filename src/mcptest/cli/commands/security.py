@@ -8,14 +8,8 @@ import sys
 from mcptest import __version__
 from mcptest.cli.one_server import print_fault, print_note
 from mcptest.cli.options import COLOR_OPTIONS, Command, Option, check_choice, parse_color
-from mcptest.cli.output import (
-    StandardOutput,
-    check_writable,
-    hide_secrets,
-    wants_colour,
-    write_file,
-    write_stderr,
-)
+from mcptest.cli.output import StandardOutput, hide_secrets, wants_colour, write_stderr
+from mcptest.cli.report_files import check_writable, write_file
 from mcptest.cli.shared_options import (
     SERVER_DETAILS,
     SERVER_OPTIONS,

@@ -1,4 +1,4 @@
-"""Checks of Streamable HTTP in both eras, and of sessions (HTTP-01 to HTTP-18, HTTP-55, HTTP-56).
+"""Checks of Streamable HTTP in both eras, and of sessions (HTTP-01 to 37, 42 to 47, 55, and 56).
 
 Foreign values of `Origin` and `Host` are sent to this machine only, unless the user asks for more.
 """
