@@ -14,8 +14,8 @@ from mcptest.core.text import CI_VARIABLES
 from mcptest.formats.cases import EXTENSIONS
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import KEYS
+from mcptest.matching.case_tags import TAG_NAMES
 from mcptest.matching.registry import builtin_registry
-from mcptest.matching.tags import TAG_NAMES
 from tools.generate_docs import PAGES
 
 ROOT = Path(__file__).parent.parent

@@ -16,8 +16,8 @@ from mcptest.matching.matchers import NAMES_BY_MODULE
 from mcptest.matching.registry import DIRECTIVES, Directive, Matcher, Registry
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.registry import REPORTERS
+from mcptest.rules.all_rules import RULES
 from mcptest.rules.references import reference_for
-from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Rule
 from tools.man_page import man_page
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from mcptest.compliance.checks import CHECKS
 from mcptest.compliance.report import SHARED, Profile, load_profiles, profile_text
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.registry import RULES
+from mcptest.rules.all_rules import RULES
 
 FOLDER = Path(__file__).resolve().parent.parent / "src/mcptest/compliance/profiles"
 

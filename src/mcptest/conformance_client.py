@@ -36,7 +36,7 @@ from mcptest.explore.arguments import sample_arguments, sample_string
 from mcptest.formats.config import load_config
 from mcptest.protocol.http_messages import header_annotation_fault
 from mcptest.protocol.lists import is_declared, list_features
-from mcptest.reporters.text import fault_headline
+from mcptest.reporters.failure_text import fault_headline
 from mcptest.transport.process.signals import Interrupts
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ from mcptest.core.text import visible
 from mcptest.docgen.build import build_docs
 from mcptest.docgen.html import render_html
 from mcptest.docgen.model import ServerDescription
-from mcptest.matching.tags import read_tag
+from mcptest.matching.case_tags import read_tag
 from mcptest.protocol.dialogue import Bind, Dialogue, Ref, Turn
 
 if TYPE_CHECKING:

@@ -64,8 +64,8 @@ from mcptest.reporters.compliance import (
     render_text,
 )
 from mcptest.reporters.style import NO_COLOUR, Paint, narrow_encoding
+from mcptest.rules.all_rules import RULES
 from mcptest.rules.references import reference_for
-from mcptest.rules.registry import RULES
 from mcptest.rules.rule import family_of
 from mcptest.transport import utc_now
 from mcptest.transport.process.signals import Interrupts

@@ -28,9 +28,9 @@ from mcptest.engine.pool import SingleServer
 from mcptest.engine.server import launching
 from mcptest.explore.arguments import describe_type, unknown_name
 from mcptest.protocol.lists import describe_error, feature_name, list_features
+from mcptest.reporters.failure_text import fault_details, fault_headline, stderr_lines
 from mcptest.reporters.json import render_failure
 from mcptest.reporters.style import Paint
-from mcptest.reporters.text import fault_details, fault_headline, stderr_lines
 from mcptest.transport import utc_now
 from mcptest.transport.process.signals import Interrupts
 

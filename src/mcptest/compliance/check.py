@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Literal
 
-    from mcptest.compliance.peer import Peer
+    from mcptest.compliance.raw_connection import Peer
     from mcptest.compliance.run import Offer, Run
     from mcptest.core.compliance import Level
 

@@ -23,7 +23,7 @@ from mcptest.compliance.check import (
 from mcptest.compliance.checks import CHECKS
 from mcptest.compliance.checks.features import is_read_only
 from mcptest.compliance.checks.lifecycle import AT_OPENING
-from mcptest.compliance.peer import (
+from mcptest.compliance.raw_connection import (
     Answer,
     HttpPeer,
     OutOfTimeError,
@@ -41,8 +41,8 @@ from mcptest.engine.faults import exit_fault
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, Noise
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, STATELESS_REVISIONS
+from mcptest.rules.all_rules import RULES
 from mcptest.rules.references import reference_for
-from mcptest.rules.registry import RULES
 from mcptest.rules.rule import family_of
 from mcptest.transport.http.probe import ProbeClient
 from mcptest.transport.http.transport import HttpTransport
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.compliance.check import Check, Outcome
-    from mcptest.compliance.peer import Peer
+    from mcptest.compliance.raw_connection import Peer
     from mcptest.core.compliance import CheckVerdict, Level
     from mcptest.core.plan import ServerSpec
     from mcptest.engine.server import Launcher

@@ -23,7 +23,7 @@ from mcptest.core.text import defuse
 from mcptest.core.value_class import Record
 from mcptest.engine.on_demand import Session as EngineSession
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
-from mcptest.reporters.text import SeenFailures, describe_case
+from mcptest.reporters.failure_text import SeenFailures, describe_case
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ __all__ = [
 # From the lightest to the gravest.
 SEVERITIES: tuple[Severity, ...] = ("low", "medium", "high", "critical")
 
-# The rules; `mcptest.security.model` says what they are.
+# The rules; `mcptest.security.rules` says what they are.
 RULE_IDS = tuple(
     f"SEC-{number:03}" for numbers in ((1, 15), (20, 25), (30, 34)) for number in range(*numbers)
 )

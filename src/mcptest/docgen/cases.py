@@ -26,10 +26,10 @@ from mcptest.docgen.model import (
     split_tag,
 )
 from mcptest.formats.conductor import use_of
+from mcptest.matching.case_tags import TAGS
 from mcptest.matching.compare import Group, Partial
 from mcptest.matching.json_values import json_type
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.tags import TAGS
 from mcptest.protocol.dialogue import Dialogue, Ref, Turn
 from mcptest.protocol.jsonrpc import id_key, message_kind
 from mcptest.protocol.lists import feature_name

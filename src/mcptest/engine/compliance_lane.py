@@ -22,8 +22,8 @@ from mcptest.protocol.framing import encode_line
 from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import VERSION_KEY
 from mcptest.protocol.session import INITIALIZE_ID
+from mcptest.rules.all_rules import RULES
 from mcptest.rules.captures import score_capture
-from mcptest.rules.registry import RULES
 from mcptest.rules.shapes import check_shape
 
 TYPE_CHECKING = False

@@ -28,9 +28,9 @@ from mcptest.engine.judge import (
 )
 from mcptest.engine.server import Reply
 from mcptest.formats.conductor import use_of
+from mcptest.matching.case_tags import fill, has_blanks, make_value, pull_bound
 from mcptest.matching.compare import source_of
 from mcptest.matching.diff import find_idle_checks
-from mcptest.matching.tags import fill, has_blanks, make_value, pull_bound
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.session import (

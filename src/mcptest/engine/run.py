@@ -141,7 +141,7 @@ def run_plan(
     suites, shown = _tell_servers_apart(plan.suites)
     naming = None
     if shown:
-        from mcptest.engine.naming import ServerNaming  # noqa: PLC0415  # most servers are named
+        from mcptest.engine.server_names import ServerNaming  # noqa: PLC0415  # most servers are named
 
         unnamed = {spec.name for _, spec in suites if not spec.is_named}
         emit = naming = ServerNaming(emit, shown, unnamed)

@@ -11,7 +11,7 @@ import time
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.results import CaseResult, Mismatch
 from mcptest.engine.pool import SingleServer
-from mcptest.security.model import RULES
+from mcptest.security.rules import RULES
 from mcptest.security.run import Scanner, ScanOptions
 
 TYPE_CHECKING = False

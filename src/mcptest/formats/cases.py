@@ -38,11 +38,11 @@ from mcptest.formats.fields import (
 )
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
+from mcptest.matching.case_tags import TAG_NAMES, TAGS, bound_name, has_blanks, make_value, read_tag
 from mcptest.matching.compare import Group, source_of
 from mcptest.matching.compiler import Compiler
 from mcptest.matching.patterns import PREFIX, Pattern
 from mcptest.matching.registry import CheckFlags, ParameterError
-from mcptest.matching.tags import TAG_NAMES, TAGS, bound_name, has_blanks, make_value, read_tag
 from mcptest.protocol.dialogue import Bind, Dialogue, Hook, Ref, Turn
 from mcptest.protocol.jsonrpc import describe_id, id_key
 from mcptest.protocol.revisions import REVISIONS

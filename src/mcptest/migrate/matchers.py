@@ -15,6 +15,7 @@ from mcptest.core.text import EVERY, render_path
 from mcptest.core.value_class import Record
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.quick import resolve_plain
+from mcptest.matching.case_tags import literal_parts, read_tag
 from mcptest.matching.json_values import (
     exact_number,
     is_equal,
@@ -24,7 +25,6 @@ from mcptest.matching.json_values import (
 )
 from mcptest.matching.matchers.values import values_equal_to
 from mcptest.matching.patterns import PREFIX, Pattern, parse_pattern
-from mcptest.matching.tags import literal_parts, read_tag
 from mcptest.migrate.drafts import LeftBehindError, escape_references
 from mcptest.protocol.jsonrpc import describe_id
 

@@ -27,10 +27,17 @@ from mcptest.core.results import Mismatch
 from mcptest.core.secrets import BLANK
 from mcptest.core.strict_json import dump_json
 from mcptest.core.value_class import ABSENT, Record
+from mcptest.matching.case_tags import (
+    bound_name,
+    fill,
+    has_blanks,
+    make_value,
+    pull_bound,
+    read_tag,
+)
 from mcptest.matching.compare import Group, compare, is_met
 from mcptest.matching.json_values import json_type
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.tags import bound_name, fill, has_blanks, make_value, pull_bound, read_tag
 from mcptest.mock.session import COMPARED_IN_PART, LISTS, REMOVED, body_of, empty_result
 from mcptest.protocol.dialogue import Bind, Ref
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, id_key, message_kind, meta_of, params_of

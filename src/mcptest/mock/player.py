@@ -6,7 +6,7 @@ from functools import cached_property
 
 from mcptest.core.results import Mismatch
 from mcptest.core.value_class import ABSENT
-from mcptest.matching.tags import fill, pull_bound
+from mcptest.matching.case_tags import fill, pull_bound
 from mcptest.mock.contract import (
     derive_capabilities,
     derive_list,

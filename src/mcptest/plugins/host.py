@@ -1,7 +1,7 @@
 """The host of one plugin: starts it with the first call, and keeps it until it is closed.
 
-`mcptest.transport.lines` has the process and its lines; the protocol is here. Calls of several
-threads are made one after the other.
+`mcptest.transport.line_program` has the process and its lines; the protocol is here. Calls of
+several threads are made one after the other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mcptest.core.text import visible
 from mcptest.core.value_class import ABSENT, Record
 from mcptest.protocol.framing import Frame, Noise, encode_line
 from mcptest.protocol.jsonrpc import id_key
-from mcptest.transport.lines import LinePeer, PeerEndedError, PeerSilentError
+from mcptest.transport.line_program import LinePeer, PeerEndedError, PeerSilentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ class Bind(Record):
 class Turn(Record):
     """One message of a dialogue, under its key in the file.
 
-    `value` is the message as data, with a pattern of `matching.tags` where a tag describes a
+    `value` is the message as data, with a pattern of `matching.case_tags` where a tag describes a
     value and a `Ref` where one is used again; for the client's side it may be a list of
     messages, sent as a batch. `needs` are the names that earlier messages must have bound.
     `answers` is the index of the turn whose request this message answers. `expectation` is set

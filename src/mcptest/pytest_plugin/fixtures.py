@@ -188,7 +188,7 @@ def pytest_runtest_makereport() -> Iterator[None]:
     if not recent:
         return
     from mcptest.core.text import defuse  # noqa: PLC0415  # only where it is used
-    from mcptest.reporters.text import stderr_lines  # noqa: PLC0415  # as above
+    from mcptest.reporters.failure_text import stderr_lines  # noqa: PLC0415  # as above
 
     text = "\n".join(each.rstrip("\n") for each in recent)
     lines = [line.text.strip().removeprefix("stderr").lstrip() for line in stderr_lines(text)]

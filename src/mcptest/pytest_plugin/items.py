@@ -34,7 +34,7 @@ from mcptest.pytest_plugin import (
     read_isolation,
     read_server_name,
 )
-from mcptest.reporters.text import SeenFailures, describe_case
+from mcptest.reporters.failure_text import SeenFailures, describe_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,6 +13,13 @@ from mcptest.core.results import FATAL, ExitCode, exit_code_of
 from mcptest.core.text import defuse, excerpt, plural, show_json, visible
 from mcptest.core.value_class import ABSENT
 from mcptest.matching.diff import show_sides
+from mcptest.reporters.failure_text import (
+    SeenFailures,
+    case_place,
+    case_title,
+    diagnostic_line,
+    headline,
+)
 from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun
 from mcptest.reporters.style import (
     coverage_lines,
@@ -23,7 +30,6 @@ from mcptest.reporters.style import (
     snapshot_counts,
     totals,
 )
-from mcptest.reporters.text import SeenFailures, case_place, case_title, diagnostic_line, headline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import posixpath
 
 from mcptest.core.events import RunFinished, SuiteFinished, SuiteStarted
 from mcptest.core.text import defuse_markers, plural, shorten, visible
+from mcptest.reporters.failure_text import case_title, render_result, shown_server
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.style import not_run_line, times
 from mcptest.reporters.terminal import TerminalReporter
-from mcptest.reporters.text import case_title, render_result, shown_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

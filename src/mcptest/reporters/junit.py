@@ -10,9 +10,9 @@ from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
 from mcptest.core.results import CaseResult, Fault, Summary
 from mcptest.core.text import defuse, defuse_markers, shorten, visible
+from mcptest.reporters.failure_text import fault_headline, place_line, render_result, stable_server
 from mcptest.reporters.run_model import CollectedRun, summary_of
 from mcptest.reporters.style import not_run_line
-from mcptest.reporters.text import fault_headline, place_line, render_result, stable_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

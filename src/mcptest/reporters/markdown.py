@@ -9,16 +9,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.text import defuse, excerpt, plural
-from mcptest.reporters.run_model import CollectedRun
-from mcptest.reporters.style import (
-    ending_line,
-    never_exercised,
-    not_run_line,
-    percent_text,
-    render_duration,
-    times,
-)
-from mcptest.reporters.text import (
+from mcptest.reporters.failure_text import (
     SeenFailures,
     case_place,
     case_title,
@@ -28,6 +19,15 @@ from mcptest.reporters.text import (
     render_result,
     shown_server,
     stderr_lines,
+)
+from mcptest.reporters.run_model import CollectedRun
+from mcptest.reporters.style import (
+    ending_line,
+    never_exercised,
+    not_run_line,
+    percent_text,
+    render_duration,
+    times,
 )
 
 TYPE_CHECKING = False

@@ -13,9 +13,9 @@ from urllib.parse import quote
 from mcptest.core.diagnostics import CODES
 from mcptest.core.text import defuse_markers, excerpt, shorten, visible
 from mcptest.matching.diff import show_sides
+from mcptest.reporters.failure_text import case_name, case_title, headline, stable_server
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.style import ending_line, times
-from mcptest.reporters.text import case_name, case_title, headline, stable_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

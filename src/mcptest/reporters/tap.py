@@ -14,9 +14,9 @@ from mcptest.core.results import CaseResult
 from mcptest.core.text import defuse, excerpt, shorten, show_json, visible
 from mcptest.core.value_class import ABSENT
 from mcptest.matching.diff import cut_sides
+from mcptest.reporters.failure_text import case_title, diagnostic_line, headline, shown_server
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.style import coverage_lines, ending_line, not_run_line, times
-from mcptest.reporters.text import case_title, diagnostic_line, headline, shown_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event
     from mcptest.core.results import CaseResult, Finding, LogWish, SnapshotReport
+    from mcptest.reporters.failure_text import SeenFailures
     from mcptest.reporters.style import TextSink
-    from mcptest.reporters.text import SeenFailures
 
 __all__ = [
     "Progress",
@@ -207,7 +207,7 @@ class TerminalReporter:
 
     def _details(self, result: CaseResult) -> tuple[str, list[str]]:
         """Which earlier failure has the same cause, "" if none; and the lines below the title."""
-        from mcptest.reporters.text import (  # noqa: PLC0415  # not for runs that pass
+        from mcptest.reporters.failure_text import (  # noqa: PLC0415  # not for runs that pass
             SeenFailures,
             note_lines,
             place_line,
@@ -255,7 +255,7 @@ class TerminalReporter:
             lines += [*finding_lines(finding, self._run.server, paint), ""]
         fault = finished.fault
         if fault is not None:
-            from mcptest.reporters.text import fault_details  # noqa: PLC0415  # as above
+            from mcptest.reporters.failure_text import fault_details  # noqa: PLC0415  # as above
 
             is_shown = self._seen is not None and self._seen.has_shown(fault)
             above = " (see above)" if is_shown else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from mcptest.core.results import CaptureScore
 from mcptest.protocol.capture import MessageOrder, read_capture
 from mcptest.protocol.jsonrpc import id_key, is_log_entry
-from mcptest.rules.registry import RULES
+from mcptest.rules.all_rules import RULES
 from mcptest.rules.rule import Facts
 from mcptest.rules.scorer import Scorer, SessionNames, find_conflicts
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from mcptest.core.text import render_path, shorten
 from mcptest.protocol.jsonrpc import meta_of
 from mcptest.protocol.revisions import META_CAPABILITIES, URL_ELICITATION_REQUIRED
-from mcptest.rules.content import INPUT_METHODS, is_url
 from mcptest.rules.rule import (
     Latest,
     Rule,
@@ -22,6 +21,7 @@ from mcptest.rules.rule import (
     show_member,
 )
 from mcptest.rules.shapes import shape_faults
+from mcptest.rules.shared import INPUT_METHODS, is_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 
-from mcptest.rules.content import LISTED, all_blocks, input_requests, objects_in
 from mcptest.rules.rule import Rule, collect, members, show
+from mcptest.rules.shared import LISTED, all_blocks, input_requests, objects_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.rules.content import Placed
     from mcptest.rules.rule import Entry, Facts, Findings, Members
+    from mcptest.rules.shared import Placed
 
 __all__ = ["RULES"]
 

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from mcptest.rules.content import (
+from mcptest.rules.rule import (
+    Latest,
+    Rule,
+    SessionCheck,
+    collect,
+    is_number,
+    limit,
+    members,
+    must_be,
+    show,
+    show_member,
+)
+from mcptest.rules.shapes import SHAPE_TOPICS, shape_faults
+from mcptest.rules.shared import (
     INPUT_METHODS,
     LISTED,
     base64_fault,
@@ -17,19 +30,6 @@ from mcptest.rules.content import (
     template_fault,
     uri_fault,
 )
-from mcptest.rules.rule import (
-    Latest,
-    Rule,
-    SessionCheck,
-    collect,
-    is_number,
-    limit,
-    members,
-    must_be,
-    show,
-    show_member,
-)
-from mcptest.rules.shapes import SHAPE_TOPICS, shape_faults
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

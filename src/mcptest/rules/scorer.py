@@ -360,7 +360,7 @@ class LiveScorer:
 
     def _load_all(self) -> None:
         # Loading takes longer than many runs of one test.
-        from mcptest.rules.registry import RULES  # noqa: PLC0415
+        from mcptest.rules.all_rules import RULES  # noqa: PLC0415
 
         self._scorer.use_rules(RULES)
         self.has_all_rules = True

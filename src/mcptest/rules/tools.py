@@ -9,16 +9,16 @@ from mcptest.core.text import render_path, shorten
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
 from mcptest.protocol.revisions import META_SERVER_INFO
 from mcptest.rules.client_requests import is_declared
-from mcptest.rules.content import (
+from mcptest.rules.resources import ListedOnce, list_changed_rule
+from mcptest.rules.rule import Rule, SessionCheck, collect, limit, members, objects, show
+from mcptest.rules.schemas import is_affordable, is_plainly_valid, make_validator
+from mcptest.rules.shared import (
     LISTED,
     complete_result,
     for_each_block,
     listed_objects,
     media_faults,
 )
-from mcptest.rules.resources import ListedOnce, list_changed_rule
-from mcptest.rules.rule import Rule, SessionCheck, collect, limit, members, objects, show
-from mcptest.rules.schemas import is_affordable, is_plainly_valid, make_validator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ from mcptest.sdk.errors import (
     quote_json,
     quote_line,
 )
-from mcptest.transport.lines import LinePeer, PeerEndedError, PeerSilentError
+from mcptest.transport.line_program import LinePeer, PeerEndedError, PeerSilentError
 from mcptest.transport.process.stopping import describe_end
 
 TYPE_CHECKING = False

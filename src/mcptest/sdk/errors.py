@@ -127,7 +127,7 @@ class RefusedError(CoprocessError):
         if self.stderr or not isinstance(stderr, str) or not stderr.strip():
             return
         # Deferred: few programs fail.
-        from mcptest.reporters.text import stderr_lines  # noqa: PLC0415
+        from mcptest.reporters.failure_text import stderr_lines  # noqa: PLC0415
 
         self.stderr = hide_secrets(stderr)
         for line in stderr_lines(self.stderr):

@@ -16,7 +16,7 @@ from mcptest.matching.compare import compare, source_of
 from mcptest.matching.compiler import Compiler
 from mcptest.matching.suite_matchers import SuiteMatchers
 from mcptest.protocol.jsonrpc import tool_failure
-from mcptest.reporters.text import render_result, stderr_lines
+from mcptest.reporters.failure_text import render_result, stderr_lines
 from mcptest.sdk.errors import ContractError, hide_secrets, quote_json
 from mcptest.transport.process.isolated import judge_in_child, silence_fork_warnings
 from mcptest.transport.process.signals import CpuLimit

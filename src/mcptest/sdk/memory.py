@@ -30,8 +30,8 @@ from mcptest.protocol.http_address import BadUrlError, parse_url
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import REVISIONS
+from mcptest.reporters.failure_text import fault_details, fault_headline, render_result
 from mcptest.reporters.style import Paint, not_run_line, totals
-from mcptest.reporters.text import fault_details, fault_headline, render_result
 from mcptest.sdk.arguments import (
     check_choice,
     check_mapping,

@@ -20,7 +20,7 @@ from mcptest.security.hidden import (
     find_smuggled,
     find_tags,
 )
-from mcptest.security.model import Definition, fingerprint_of, make_finding, texts_in
+from mcptest.security.rules import Definition, fingerprint_of, make_finding, texts_in
 from mcptest.security.wording import find_other_servers_tools, find_wording
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mcptest.core.security import SecurityFinding
-    from mcptest.security.model import Catalog, Text
+    from mcptest.security.rules import Catalog, Text
 
 __all__ = [
     "Seen",

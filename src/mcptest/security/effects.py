@@ -22,7 +22,7 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, join_words, render_path, visible
 from mcptest.core.value_class import Record
 from mcptest.explore.arguments import sample_arguments
-from mcptest.security.model import make_finding
+from mcptest.security.rules import make_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from mcptest.core.security import SecurityFinding
-    from mcptest.security.model import Definition
+    from mcptest.security.rules import Definition
 
     # Arguments of the tool → its whole answer, or a sentence that says why there is none.
     Call = Callable[[dict[str, Any]], dict[str, Any] | str]

@@ -15,14 +15,14 @@ from functools import lru_cache
 from itertools import islice
 
 from mcptest.core.text import visible
-from mcptest.security.model import make_finding
+from mcptest.security.rules import make_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcptest.core.security import SecurityFinding
-    from mcptest.security.model import Text
+    from mcptest.security.rules import Text
 
 __all__ = ["find_control_characters", "find_hidden", "find_smuggled", "find_tags"]
 

@@ -22,7 +22,7 @@ from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_messages import SseDecoder, SseEvent, message_headers
 from mcptest.protocol.revisions import META_CAPABILITIES, META_CLIENT_INFO, VERSION_KEY
-from mcptest.security.model import fingerprint_of, make_finding
+from mcptest.security.rules import fingerprint_of, make_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from mcptest.security.definitions import (
     find_shared_names,
     is_destructive_name,
 )
-from mcptest.security.model import MAX_CATALOG_CHARS, MAX_VALUES, RULES, Catalog, Definition
+from mcptest.security.rules import MAX_CATALOG_CHARS, MAX_VALUES, RULES, Catalog, Definition
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

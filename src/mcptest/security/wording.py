@@ -12,14 +12,14 @@ import unicodedata
 
 from mcptest.core.security import SEVERITIES
 from mcptest.core.text import excerpt, is_visible, visible
-from mcptest.security.model import make_finding
+from mcptest.security.rules import make_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Set
 
     from mcptest.core.security import SecurityFinding, Severity
-    from mcptest.security.model import Catalog, Text
+    from mcptest.security.rules import Catalog, Text
 
 __all__ = ["find_other_servers_tools", "find_wording"]
 

@@ -13,7 +13,7 @@ from active import check_server, compliance_run
 from console import mcptest
 
 from mcptest.compliance.checks import CHECKS
-from mcptest.rules.registry import RULES
+from mcptest.rules.all_rules import RULES
 
 REFERENCE = Path(__file__).parents[2] / "servers" / "conformance" / "reference_server.py"
 SERVER = (sys.executable, str(REFERENCE))

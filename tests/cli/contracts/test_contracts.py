@@ -16,8 +16,8 @@ from mcptest.core.text import render_path
 from mcptest.formats.cases import is_ours, is_turn, load_cases
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import Stream, read_stream
+from mcptest.matching.case_tags import TAG_NAMES
 from mcptest.matching.registry import builtin_registry
-from mcptest.matching.tags import TAG_NAMES
 
 ROOT = Path(__file__).parents[3]
 CONTRACTS = sorted(

@@ -22,7 +22,7 @@ from scripted_binary import SILENCE, hello, scripted
 from mcptest.sdk.arguments import ServerArguments
 from mcptest.sdk.coprocess import Coprocess
 from mcptest.sdk.errors import BinaryError, CoprocessError, OverdueError
-from mcptest.transport.lines import LinePeer
+from mcptest.transport.line_program import LinePeer
 from mcptest.transport.process.stopping import list_unknown_children
 
 SERVERS = Path(__file__).parents[2] / "servers"

@@ -9,8 +9,8 @@ import pytest
 from console import case, mcptest, write_config, write_suite
 
 import mcptest as api
+from mcptest.matching.case_tags import TAGS
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.tags import TAGS
 
 if TYPE_CHECKING:
     from pathlib import Path

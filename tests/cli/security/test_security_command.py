@@ -17,7 +17,7 @@ import pytest
 from console import ENVIRONMENT, Ended, mcptest
 from sarif_pydantic import Sarif  # type: ignore[import-untyped]  # it has no py.typed
 
-from mcptest.security.model import RULES
+from mcptest.security.rules import RULES
 
 SERVER = Path(__file__).parents[2] / "servers" / "security_server.py"
 

@@ -19,7 +19,7 @@ from mcptest.compliance.report import (
 )
 from mcptest.core.compliance import CheckResult
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.registry import RULES
+from mcptest.rules.all_rules import RULES
 from tools import profiles as tool
 
 if TYPE_CHECKING:

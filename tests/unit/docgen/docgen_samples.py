@@ -11,8 +11,8 @@ from mcptest.docgen.cases import describe_server
 from mcptest.docgen.model import ServerDescription
 from mcptest.formats.cases import load_cases
 from mcptest.formats.conductor import load_conductor
+from mcptest.matching.case_tags import read_tag
 from mcptest.matching.registry import builtin_registry
-from mcptest.matching.tags import read_tag
 from mcptest.protocol.dialogue import Bind, Dialogue, Ref, Turn
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcptest.docgen.model import MAX_LINES, WIDTH, json_lines, line_text, one_line
+from mcptest.matching.case_tags import read_tag
 from mcptest.matching.compiler import Compiler
 from mcptest.matching.registry import builtin_registry
-from mcptest.matching.tags import read_tag
 from mcptest.protocol.dialogue import Ref
 
 

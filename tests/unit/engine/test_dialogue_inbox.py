@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcptest.engine.dialogue import DialogueInbox
-from mcptest.matching.tags import read_tag
+from mcptest.matching.case_tags import read_tag
 from mcptest.protocol.dialogue import Turn
 from mcptest.protocol.session import (
     NotificationReceived,

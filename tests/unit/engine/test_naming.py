@@ -16,7 +16,7 @@ from mcptest.core.events import (
     SuiteStarted,
 )
 from mcptest.core.results import CaptureScore, CaseResult, Finding, SessionScore, Summary
-from mcptest.engine.naming import ServerNaming
+from mcptest.engine.server_names import ServerNaming
 
 if TYPE_CHECKING:
     from mcptest.core.results import Status

@@ -28,14 +28,14 @@ from mcptest.formats.config import load_config
 from mcptest.formats.fields import Key, Keys
 from mcptest.formats.lane_files import read_expected_failures, read_hints
 from mcptest.formats.schemas.files import conductor_schema
-from mcptest.formats.schemas.types import Types
+from mcptest.formats.schemas.from_keys import Types
 from mcptest.formats.snapshots import read_snapshots
 from mcptest.formats.suite.loader import SuiteContext, load_suite
 from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
+from mcptest.matching.case_tags import TAG_NAMES
 from mcptest.matching.registry import builtin_registry
-from mcptest.matching.tags import TAG_NAMES
 from mcptest.mock.manifest import load_manifest
 
 if TYPE_CHECKING:

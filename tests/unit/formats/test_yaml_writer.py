@@ -14,7 +14,7 @@ from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.full import Tagged, read_fully
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.formats.yaml.writer import Commented, LiteralBlock, quoted, render_compact, render_yaml
-from mcptest.matching.tags import TAG_NAMES
+from mcptest.matching.case_tags import TAG_NAMES
 
 # Half a surrogate pair cannot be written in UTF-8 at all.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.matching.compare import compare
-from mcptest.matching.patterns import Pattern
-from mcptest.matching.registry import ParameterError
-from mcptest.matching.tags import (
+from mcptest.matching.case_tags import (
     TAG_NAMES,
     TAGS,
     bound_name,
@@ -18,6 +15,9 @@ from mcptest.matching.tags import (
     pull_bound,
     read_tag,
 )
+from mcptest.matching.compare import compare
+from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import ParameterError
 from mcptest.protocol.dialogue import Bind, Ref
 
 

@@ -15,9 +15,9 @@ from mcptest.formats.suite.loader import SuiteContext, load_suite
 from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.formats.yaml.writer import render_yaml
+from mcptest.matching.case_tags import TAG_NAMES
 from mcptest.matching.compare import source_of
 from mcptest.matching.registry import builtin_registry
-from mcptest.matching.tags import TAG_NAMES
 from mcptest.migrate.drafts import Note, Source
 from mcptest.migrate.matchers import Setting
 from mcptest.migrate.sources import read_cases, read_conductor

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stage import Stage, a_case, cases, contract
 
+from mcptest.matching.case_tags import read_tag
 from mcptest.matching.compare import is_met
-from mcptest.matching.tags import read_tag
 from mcptest.mock import contract as mock_contract
 from mcptest.mock.contract import Incoming, Index
 

@@ -21,12 +21,12 @@ from mcptest.core.events import (
     names_a_way,
 )
 from mcptest.core.results import CaseResult, Summary
+from mcptest.reporters.failure_text import stable_server
 from mcptest.reporters.json import JsonReporter, _matrix_members
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.matrix import matrix_lines
 from mcptest.reporters.saved import read_saved_run
 from mcptest.reporters.style import Paint, width_of
-from mcptest.reporters.text import stable_server
 
 REVISIONS = ("2025-11-25", "2026-07-28")
 WAYS = [Way(transport=name, revision=each) for name in ("stdio", "http") for each in REVISIONS]

@@ -6,7 +6,7 @@ import pytest
 from sample_run import BROKEN, FAILED, GONE, MISSING, PASSED, SKIPPED, WRONG
 
 from mcptest.core.results import CaseResult
-from mcptest.reporters.text import SeenFailures
+from mcptest.reporters.failure_text import SeenFailures
 
 LONG = "x" * 5_000
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mcptest.core.errors import FormatError
 from mcptest.protocol.revisions import REVISIONS
+from mcptest.rules.all_rules import RULES
 from mcptest.rules.captures import score_file
-from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Facts
 from mcptest.rules.scorer import Scorer
 

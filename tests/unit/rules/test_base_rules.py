@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS
+from mcptest.rules.all_rules import RULES as EVERY_RULE
 from mcptest.rules.captures import score_capture
 from mcptest.rules.jsonrpc import encoding_fault
-from mcptest.rules.registry import RULES as EVERY_RULE
 from mcptest.rules.rule import Facts
 from mcptest.rules.scorer import Scorer
 

@@ -9,10 +9,10 @@ from case_tables import each_case
 
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import META_CAPABILITIES, REVISIONS, VERSION_KEY
-from mcptest.rules.content import is_url
-from mcptest.rules.registry import RULES as EVERY_RULE
+from mcptest.rules.all_rules import RULES as EVERY_RULE
 from mcptest.rules.rule import Facts
 from mcptest.rules.scorer import Scorer
+from mcptest.rules.shared import is_url
 
 VERSIONS = dict(zip("ABCDE", REVISIONS, strict=True))
 RULES = {rule.id: rule for rule in EVERY_RULE}

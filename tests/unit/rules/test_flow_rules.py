@@ -8,7 +8,7 @@ import pytest
 
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.registry import RULES
+from mcptest.rules.all_rules import RULES
 from mcptest.rules.rule import Facts, Latest, limit, show, show_member
 from mcptest.rules.scorer import Scorer
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from mcptest.compliance.checks import CHECKS
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.registry import RULES
+from mcptest.rules.all_rules import RULES
 
 LISTED = """
 from newer_revision import add_revision
 add_revision()
 from mcptest.compliance.checks import CHECKS
-from mcptest.rules.registry import RULES
+from mcptest.rules.all_rules import RULES
 for each in (*CHECKS, *RULES):
     for version in %r:
         print(each.id, version, each.applies(version, version))

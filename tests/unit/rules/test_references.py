@@ -8,8 +8,8 @@ from pathlib import Path
 from mcptest.compliance.checks import CHECKS
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules import references
+from mcptest.rules.all_rules import RULES
 from mcptest.rules.references import reference_for
-from mcptest.rules.registry import RULES
 
 
 def test_every_check_and_rule_has_a_section_in_every_revision_that_has_it() -> None:

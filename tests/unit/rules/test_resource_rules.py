@@ -11,15 +11,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcptest.core.results import Verdict
+from mcptest.rules.all_rules import RULES as EVERY_RULE
 from mcptest.rules.captures import score_capture
-from mcptest.rules.content import (
+from mcptest.rules.shared import (
     base64_fault,
     is_iso_date,
     is_media_type,
     template_fault,
     uri_fault,
 )
-from mcptest.rules.registry import RULES as EVERY_RULE
 
 RULES = {rule.id: rule for rule in EVERY_RULE}
 

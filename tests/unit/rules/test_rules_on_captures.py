@@ -12,8 +12,8 @@ from case_tables import each_case
 
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS
+from mcptest.rules.all_rules import RULES
 from mcptest.rules.captures import score_capture
-from mcptest.rules.registry import RULES
 
 TESTS = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(TESTS))

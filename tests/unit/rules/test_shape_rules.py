@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS
+from mcptest.rules.all_rules import RULES
 from mcptest.rules.captures import score_capture
-from mcptest.rules.registry import RULES
 from mcptest.rules.rule import MAX_SENTENCES
 from mcptest.rules.schemas import describe_schema_error, inner_schemas
 from mcptest.rules.shapes import MESSAGES, SHAPE_TOPICS, SHAPES, by_shape, check_shape, rows_at

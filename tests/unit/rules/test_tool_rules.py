@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcptest.core.results import Verdict
+from mcptest.rules.all_rules import RULES as EVERY_RULE
 from mcptest.rules.captures import score_capture
-from mcptest.rules.registry import RULES as EVERY_RULE
 from mcptest.rules.schemas import is_affordable, is_plainly_valid
 
 RULES = {rule.id: rule for rule in EVERY_RULE}

@@ -9,8 +9,8 @@ from case_tables import each_case
 
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
+from mcptest.rules.all_rules import RULES
 from mcptest.rules.captures import CaptureScorer, score_capture
-from mcptest.rules.registry import RULES
 
 VERSIONS = dict(zip("ABCDE", REVISIONS, strict=True))
 BY_ID = {rule.id: rule for rule in RULES}

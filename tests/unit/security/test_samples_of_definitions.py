@@ -16,7 +16,7 @@ from mcptest.security.definitions import (
     find_in_results,
     find_shared_names,
 )
-from mcptest.security.model import MAX_CATALOG_CHARS, RULES, Catalog, Definition
+from mcptest.security.rules import MAX_CATALOG_CHARS, RULES, Catalog, Definition
 
 
 def catalog_of(*values: dict[str, object], server: str = "one") -> Catalog:

@@ -12,8 +12,8 @@ from traffic_samples import UUID, loaded, log
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Suite
+from mcptest.matching.case_tags import fill, has_blanks, pull_bound
 from mcptest.matching.compare import compare
-from mcptest.matching.tags import fill, has_blanks, pull_bound
 from mcptest.traffic import contract_text
 
 # Strings that could leave their quotes, be read as something else or vary.

@@ -20,7 +20,7 @@ from traffic_samples import (
 )
 
 from mcptest.formats.yaml.full import Tagged
-from mcptest.matching.tags import make_value, read_tag
+from mcptest.matching.case_tags import make_value, read_tag
 from mcptest.traffic.varying_values import VaryingStrings, expression_for, is_random
 
 ID = "caf2bc7d"

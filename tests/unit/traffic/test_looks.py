@@ -15,7 +15,7 @@ from traffic_samples import (
     result,
 )
 
-from mcptest.matching.tags import literal_parts, make_value, read_tag
+from mcptest.matching.case_tags import literal_parts, make_value, read_tag
 from mcptest.traffic.varying_values import tag_for
 
 HEX = "0123456789abcdef0123"

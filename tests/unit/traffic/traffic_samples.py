@@ -8,10 +8,10 @@ from typing import Any
 from mcptest.core.plan import Suite
 from mcptest.formats.cases import load_cases
 from mcptest.formats.yaml.full import Tagged
+from mcptest.matching.case_tags import read_tag
 from mcptest.matching.compare import source_of
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import builtin_registry
-from mcptest.matching.tags import read_tag
 from mcptest.traffic.contract import Contract, build_contract
 from mcptest.traffic.reading import Traffic, read_traffic
 

@@ -27,8 +27,8 @@ from mcptest.reporters.rules import (
     render_score_sarif,
 )
 from mcptest.reporters.style import Paint, narrow_encoding
+from mcptest.rules.all_rules import INVARIANTS, RULES
 from mcptest.rules.captures import score_file
-from mcptest.rules.registry import INVARIANTS, RULES
 from mcptest.transport import IS_WINDOWS, OPEN_FLAGS
 
 TYPE_CHECKING = False

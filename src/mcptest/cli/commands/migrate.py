@@ -36,7 +36,7 @@ from mcptest.formats.config import load_config
 from mcptest.formats.suite.loader import SuiteContext, load_suite
 from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.stream import read_stream
-from mcptest.matching.tags import TAG_NAMES
+from mcptest.matching.case_tags import TAG_NAMES
 from mcptest.migrate.drafts import Note
 from mcptest.migrate.matchers import Setting
 from mcptest.migrate.sources import read_cases, read_conductor

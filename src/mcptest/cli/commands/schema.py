@@ -27,7 +27,7 @@ from mcptest.formats.schemas.files import (
     snapshot_schema,
     suite_schema,
 )
-from mcptest.formats.schemas.types import config_schema
+from mcptest.formats.schemas.from_keys import config_schema
 from mcptest.matching.registry import builtin_registry
 from mcptest.mock.manifest import (
     ANSWER_KEYS,

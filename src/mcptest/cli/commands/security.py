@@ -30,7 +30,7 @@ from mcptest.engine.test_files import read_text
 from mcptest.formats.lane_files import read_baseline, read_hints, write_baseline
 from mcptest.reporters.security import FORMATS, render_rules, render_scan
 from mcptest.reporters.style import Paint, narrow_encoding
-from mcptest.security.model import RULES
+from mcptest.security.rules import RULES
 from mcptest.security.run import Scanner, ScanOptions
 from mcptest.transport import utc_now
 from mcptest.transport.process.signals import Interrupts

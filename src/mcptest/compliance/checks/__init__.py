@@ -15,7 +15,7 @@ from mcptest.compliance.checks import (
     tools,
     utilities,
 )
-from mcptest.rules.registry import list_entries
+from mcptest.rules.all_rules import list_entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from mcptest.compliance.check import (
     violated,
 )
 from mcptest.compliance.checks.http import first_reply, http_peer, refuses_foreign
-from mcptest.compliance.peer import HttpPeer
+from mcptest.compliance.raw_connection import HttpPeer
 from mcptest.core.coverage import KINDS
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import excerpt
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.compliance.check import Outcome, Probe
-    from mcptest.compliance.peer import Peer
+    from mcptest.compliance.raw_connection import Peer
     from mcptest.compliance.run import Run
     from mcptest.transport.http.probe import HttpReply
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.compliance.check import Probe
-    from mcptest.compliance.peer import Answer, Peer
+    from mcptest.compliance.raw_connection import Answer, Peer
     from mcptest.compliance.run import Run
 
     Message = dict[str, Any]

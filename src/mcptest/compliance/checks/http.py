@@ -20,7 +20,7 @@ from mcptest.compliance.check import (
     violated,
 )
 from mcptest.compliance.checks.prompts import argument_names
-from mcptest.compliance.peer import HttpPeer
+from mcptest.compliance.raw_connection import HttpPeer
 from mcptest.core.text import excerpt
 from mcptest.core.value_class import Record
 from mcptest.explore.arguments import sample_arguments
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.compliance.check import Outcome, Probe
-    from mcptest.compliance.peer import Answer, Peer
+    from mcptest.compliance.raw_connection import Answer, Peer
     from mcptest.compliance.run import Run
     from mcptest.transport.http.probe import HttpReply
 

@@ -17,7 +17,7 @@ from mcptest.protocol.revisions import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.compliance.check import Outcome
-    from mcptest.compliance.peer import Answer, Peer
+    from mcptest.compliance.raw_connection import Answer, Peer
     from mcptest.compliance.run import Run
 
 __all__ = ["CHECKS"]

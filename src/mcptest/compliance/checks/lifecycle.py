@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.compliance.check import Outcome
-    from mcptest.compliance.peer import Answer, Peer
+    from mcptest.compliance.raw_connection import Answer, Peer
     from mcptest.compliance.run import Run
 
 __all__ = ["AT_OPENING", "CHECKS"]

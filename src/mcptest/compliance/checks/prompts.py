@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from mcptest.compliance.peer import Answer, Peer
+    from mcptest.compliance.raw_connection import Answer, Peer
     from mcptest.compliance.run import Run
 
     Message = dict[str, Any]

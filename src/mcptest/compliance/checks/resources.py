@@ -30,7 +30,7 @@ from mcptest.compliance.checks.features import (
     require_entries,
     undeclared,
 )
-from mcptest.compliance.peer import HttpPeer, StdioPeer
+from mcptest.compliance.raw_connection import HttpPeer, StdioPeer
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mcptest.compliance.peer import Answer, Peer, Pending
+    from mcptest.compliance.raw_connection import Answer, Peer, Pending
     from mcptest.compliance.run import Run
 
     Message = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from mcptest.compliance.check import PASSED, Check, could_not_run, not_applicable, violated
-from mcptest.compliance.peer import StdioPeer
+from mcptest.compliance.raw_connection import StdioPeer
 from mcptest.core.text import excerpt
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.compliance.check import Outcome
-    from mcptest.compliance.peer import Peer
+    from mcptest.compliance.raw_connection import Peer
     from mcptest.compliance.run import Run
 
 __all__ = ["CHECKS"]

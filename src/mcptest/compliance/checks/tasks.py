@@ -39,14 +39,14 @@ from mcptest.protocol.revisions import (
     MISSING_CAPABILITY,
     TASKS_EXTENSION,
 )
-from mcptest.rules.content import is_iso_date
+from mcptest.rules.shared import is_iso_date
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mcptest.compliance.peer import Answer, Peer
+    from mcptest.compliance.raw_connection import Answer, Peer
     from mcptest.compliance.run import Run
 
     Message = dict[str, Any]

@@ -14,7 +14,7 @@ from mcptest.compliance.check import (
     violated,
 )
 from mcptest.compliance.checks.features import hinted_call, is_success
-from mcptest.compliance.peer import Answer, Pending
+from mcptest.compliance.raw_connection import Answer, Pending
 from mcptest.core.coverage import KINDS
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.compliance.peer import Peer
+    from mcptest.compliance.raw_connection import Peer
     from mcptest.compliance.run import Run
     from mcptest.core.coverage import Kind
 

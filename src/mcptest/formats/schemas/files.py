@@ -29,14 +29,14 @@ from mcptest.formats.lane_files import (
     SECRET_KEYS,
     TOOL_KEYS,
 )
-from mcptest.formats.schemas.matchers import (
+from mcptest.formats.schemas.expectations import (
     EXPECTED,
     MATCHER,
     expected_definitions,
     matcher,
     pattern_of,
 )
-from mcptest.formats.schemas.types import (
+from mcptest.formats.schemas.from_keys import (
     NAME_PATTERN,
     Types,
     add_server_types,

@@ -18,15 +18,15 @@ from mcptest.core.results import STATUSES, ExitCode, Summary, exit_code_of
 from mcptest.core.text import plural, shorten, show_json
 from mcptest.core.value_class import ABSENT, Record
 from mcptest.matching.diff import cut_sides
-from mcptest.reporters.html import Markup, and_more, cut, element, joined, render_page, table
-from mcptest.reporters.style import ending_line, not_run_line, percent_text, render_duration
-from mcptest.reporters.text import (
+from mcptest.reporters.failure_text import (
     fault_details,
     fault_headline,
     headline,
     render_result,
     shown_server,
 )
+from mcptest.reporters.html import Markup, and_more, cut, element, joined, render_page, table
+from mcptest.reporters.style import ending_line, not_run_line, percent_text, render_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from mcptest.protocol.revisions import (
     REVISIONS,
     VERSION_KEY,
 )
-from mcptest.rules.registry import RULES
+from mcptest.rules.all_rules import RULES
 from mcptest.rules.rule import Facts
 from mcptest.rules.scorer import Scorer
 from mcptest.transport.http.probe import HttpReply

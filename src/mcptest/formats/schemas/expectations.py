@@ -7,7 +7,7 @@ the loader refuses them. Mere similarity to a name is left to the loader.
 from __future__ import annotations
 
 from mcptest.formats.fields import ANYTHING, FLAG, NON_EMPTY, STRING, Key, Keys, whole_number
-from mcptest.formats.schemas.types import (
+from mcptest.formats.schemas.from_keys import (
     NOT_BLANK,
     Types,
     describe,
