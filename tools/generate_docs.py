@@ -11,13 +11,13 @@ from mcptest.cli.main import COMMANDS, load_command
 from mcptest.cli.options import render_help
 from mcptest.compliance.check import Check
 from mcptest.compliance.checks import CHECKS
+from mcptest.compliance.report import find_reference
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.matchers import NAMES_BY_MODULE
 from mcptest.matching.registry import DIRECTIVES, Directive, Matcher, Registry
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.registry import REPORTERS
 from mcptest.rules.all_rules import RULES
-from mcptest.rules.references import reference_for
 from mcptest.rules.rule import Rule
 from tools.man_page import man_page
 
@@ -174,7 +174,7 @@ def _rule_row(entry: Rule | Check) -> str:
     if isinstance(entry, Check):
         words = ("active", f"needs `{entry.hint}`" if entry.hint else "")
         how = ", ".join(word for word in (*words, "shared" if entry.is_shared else "") if word)
-    place = reference_for(entry.id, entry.until or [*REVISIONS][-1])
+    place = find_reference(entry, entry.until or [*REVISIONS][-1])
     link = f"[{place.page}, {place.section}]({place.url})" if place.page else ""
     covers = ", ".join(entry.covers) if isinstance(entry, Rule) else ""
     rest = (level, _revisions(entry), how, link, covers)

@@ -34,6 +34,7 @@ from mcptest.cli.shared_options import (
     find_server_file,
     parse_seconds,
 )
+from mcptest.compliance.check import Check
 from mcptest.compliance.checks import CHECKS
 from mcptest.compliance.report import (
     GRADES,
@@ -41,6 +42,7 @@ from mcptest.compliance.report import (
     Judgement,
     best_profiles,
     build_report,
+    find_reference,
     load_profiles,
 )
 from mcptest.compliance.run import Run, Settings, check_server
@@ -65,8 +67,7 @@ from mcptest.reporters.compliance import (
 )
 from mcptest.reporters.style import NO_COLOUR, Paint, narrow_encoding
 from mcptest.rules.all_rules import RULES
-from mcptest.rules.references import reference_for
-from mcptest.rules.rule import family_of
+from mcptest.rules.rule import Rule, family_of
 from mcptest.transport import utc_now
 from mcptest.transport.process.signals import Interrupts
 
@@ -372,21 +373,18 @@ def _render(
 def _render_list() -> str:
     """All checks and rules, with what the specification says of them."""
     oldest, *_, newest = REVISIONS
-    rows = []
-    for check in CHECKS:
-        level = f"MUST since {check.must_since}" if check.must_since else check.level
-        way = f"active, needs {check.hint}" if check.hint else "active"
-        rows.append((check.id, level, way, check.since, check.until, check.property))
-    for rule in RULES:
-        if family_of(rule.id) != "INV":
-            level = f"MUST since {rule.must_since}" if rule.must_since else rule.level
-            rows.append((rule.id, level, "passive", rule.since, rule.until, rule.property))
+    entries: list[Check | Rule] = [*CHECKS, *(r for r in RULES if family_of(r.id) != "INV")]
     lines = []
-    for id, level, way, since, until, property in sorted(rows):
-        span = f"{since or oldest} to {until or newest}"
-        reference = reference_for(id, until or newest)
-        lines.append(f"{id:<10} {level:<7} {span}  {way}")
-        lines.append(f"{'':11}{property}")
+    # A rule and a check may share an id.
+    for entry in sorted(entries, key=lambda each: (each.id, isinstance(each, Rule))):
+        level = f"MUST since {entry.must_since}" if entry.must_since else entry.level
+        way = "passive"
+        if isinstance(entry, Check):
+            way = f"active, needs {entry.hint}" if entry.hint else "active"
+        span = f"{entry.since or oldest} to {entry.until or newest}"
+        reference = find_reference(entry, entry.until or newest)
+        lines.append(f"{entry.id:<10} {level:<7} {span}  {way}")
+        lines.append(f"{'':11}{entry.property}")
         lines.append(f"{'':11}{reference.page}, {reference.section}")
     return "\n".join(lines) + "\n"
 

@@ -25,7 +25,7 @@ import re
 import shlex
 from importlib.resources import files
 
-from mcptest.core.compliance import ComplianceReport, ProfileName
+from mcptest.core.compliance import ComplianceReport, ProfileName, Reference
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import join_words, plural, visible
 from mcptest.core.value_class import Record
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mcptest.compliance.run import Run
     from mcptest.core.compliance import CheckResult, Overall
     from mcptest.formats.lane_files import ExpectedFailure
+    from mcptest.rules.rule import Requirement
 
 __all__ = [
     "GRADES",
@@ -49,6 +50,7 @@ __all__ = [
     "best_profiles",
     "build_report",
     "curl_command",
+    "find_reference",
     "give_grade",
     "give_verdict",
     "load_profiles",
@@ -395,3 +397,30 @@ def _header_option(header: str) -> str:
         # The session of the run has ended.
         return f'-H "{name}: $SESSION"'
     return shlex.join(["-H", header])
+
+
+# Where the specification has it
+
+
+def find_reference(entry: Requirement, version: str) -> Reference:
+    """The page and section of a rule or check in a revision."""
+    revision = REVISIONS.get(version)
+    place = entry.section
+    if version in entry.older_sections:
+        place = entry.older_sections[version]
+    elif revision and revision.is_stateless:
+        place = entry.stateless_section or place
+    elif version == "2024-11-05" and place.startswith("basic#"):
+        place = place.replace("basic#", "basic/messages#", 1)
+    page, _, section = place.partition("#")
+    return Reference(page=page, section=section, url=_make_url(page, section, version))
+
+
+def _make_url(page: str, section: str, version: str) -> str:
+    """The address of a section, with the anchor that the site of the specification makes of it."""
+    base = "https://modelcontextprotocol.io/"
+    if page.startswith("extensions/"):
+        return base + page
+    words = section.replace("&", "%26").lower()
+    anchor = re.sub(r"[^a-z0-9%_ -]", "", words).strip("_").replace(" ", "-")
+    return f"{base}specification/{version}/{page}#{anchor}"

@@ -31,7 +31,7 @@ from mcptest.compliance.raw_connection import (
     TimeLimit,
     TooMuchError,
 )
-from mcptest.compliance.report import UNKNOWN, curl_command
+from mcptest.compliance.report import UNKNOWN, curl_command, find_reference
 from mcptest.core.compliance import CheckResult
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
@@ -42,7 +42,6 @@ from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, Noise
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, STATELESS_REVISIONS
 from mcptest.rules.all_rules import RULES
-from mcptest.rules.references import reference_for
 from mcptest.rules.rule import family_of
 from mcptest.transport.http.probe import ProbeClient
 from mcptest.transport.http.transport import HttpTransport
@@ -510,7 +509,7 @@ class Run:
             verdict=verdict,
             message=message,
             property=point.property,
-            reference=reference_for(point.id, self.version),
+            reference=find_reference(point, self.version),
             sent=sent if is_found else (),
             received=received if is_found else (),
             repeat=f"{shlex.join(words)} {self.settings.target}".rstrip() if is_found else "",

@@ -205,6 +205,7 @@ _SAMPLING_RULES = {
         check=_for_each_request(_SAMPLING, _check_declared),
         covers=("BASE-37", "MRTR-04"),
         reason_if_unused=_NO_SAMPLING,
+        section="client/sampling#Capabilities",
     ),
     "SAMP-02 tools-gate": Rule(
         property="the server offers tools in sampling only when the client declared sampling.tools",
@@ -213,11 +214,13 @@ _SAMPLING_RULES = {
         check=_for_each_request(_SAMPLING, _check_tools_declared),
         reason_if_unused=_NO_SAMPLING,
         reason_if_other_revision="no tools in sampling",
+        section="client/sampling#Capabilities",
     ),
     "SAMP-03 request-shape": Rule(
         property="a request for sampling has messages with role and content, and an integer "
         "maxTokens",
         reason_if_unused=_NO_SAMPLING,
+        section="client/sampling#Creating Messages",
     ),
     "SAMP-04 tool-result-only": Rule(
         property="a message with tool results holds nothing else",
@@ -226,6 +229,7 @@ _SAMPLING_RULES = {
         check=_for_each_request(_SAMPLING, _check_results_alone),
         reason_if_unused="the server sent no tool results in sampling",
         reason_if_other_revision="no tools in sampling",
+        section="client/sampling#Tool Result Messages",
     ),
     "SAMP-06 context-values": Rule(
         property="from 2025-11-25 on includeContext is none unless the client declared "
@@ -234,6 +238,7 @@ _SAMPLING_RULES = {
         topics=_topics_of(_SAMPLING),
         check=_for_each_request(_SAMPLING, _check_context),
         reason_if_unused=_NO_SAMPLING,
+        section="client/sampling#Capabilities",
     ),
     "ROOT-01 capability-gate": Rule(
         property="the server asks for roots only when the client declared them",
@@ -242,6 +247,7 @@ _SAMPLING_RULES = {
         check=_for_each_request("roots/list", _check_declared),
         covers=("BASE-37", "MRTR-04"),
         reason_if_unused="the server asked for no roots",
+        section="client/roots#Capabilities",
     ),
 }
 
@@ -385,6 +391,7 @@ _ELICITATION_RULES = {
         covers=("BASE-37", "MRTR-04"),
         reason_if_unused=_NO_ELICITATION,
         reason_if_other_revision="no elicitation",
+        section="client/elicitation#Capabilities",
     ),
     "ELIC-02 mode-gate": Rule(
         property="the server asks for elicitation only in modes that the client declared",
@@ -393,12 +400,14 @@ _ELICITATION_RULES = {
         covers=("MRTR-04",),
         reason_if_unused=_NO_ELICITATION,
         reason_if_other_revision="no modes of elicitation",
+        section="client/elicitation#Capabilities",
     ),
     "ELIC-03 message-present": Rule(
         property="an elicitation has a message",
         since="2025-06-18",
         reason_if_unused=_NO_ELICITATION,
         reason_if_other_revision="no elicitation",
+        section="client/elicitation#Protocol Messages",
     ),
     "ELIC-04 flat-schema": Rule(
         property="the schema of a form is a flat object of primitive properties",
@@ -406,6 +415,7 @@ _ELICITATION_RULES = {
         check=_for_each_request(_ELICITATION, _check_form),
         reason_if_unused="the server asked for no form",
         reason_if_other_revision="no elicitation",
+        section="client/elicitation#Requested Schema",
     ),
     "ELIC-05 url-params": Rule(
         property="an elicitation in the mode url has a valid URL, and in 2025-11-25 an id",
@@ -413,6 +423,7 @@ _ELICITATION_RULES = {
         check=_for_each_request(_ELICITATION, _check_url),
         reason_if_unused="the server asked for no visit to a URL",
         reason_if_other_revision="no modes of elicitation",
+        section="client/elicitation#URL Mode Elicitation Requests",
     ),
     "ELIC-09 error-32042-shape": Rule(
         property="the error -32042 lists at least one elicitation, each in the mode url with an id",
@@ -421,6 +432,7 @@ _ELICITATION_RULES = {
         topics=("error",),
         check=_check_url_error,
         reason_if_unused="no error has the code -32042",
+        section="client/elicitation#URL Elicitation Required Error",
     ),
     "ELIC-10 complete-known-id": Rule(
         property="notifications/elicitation/complete names an elicitation that the server sent",
@@ -433,6 +445,7 @@ _ELICITATION_RULES = {
         ),
         session_check=_KnownElicitations,
         reason_if_unused="the server reported no elicitation as complete",
+        section="client/elicitation#Completion Notifications for URL Mode Elicitation",
     ),
 }
 
@@ -489,6 +502,7 @@ RULES = {
         check=_if_input_required(_check_method),
         reason_if_unused=_NO_ROUNDS,
         reason_if_other_revision=_NO_INPUT,
+        section="basic/patterns/mrtr#Supported Requests",
     ),
     "MRTR-02 something-to-do": Rule(
         property="a result that requires input has inputRequests or requestState",
@@ -497,6 +511,7 @@ RULES = {
         check=_if_input_required(_check_request_or_state),
         reason_if_unused=_NO_ROUNDS,
         reason_if_other_revision=_NO_INPUT,
+        section="basic/patterns/mrtr#Server Requirements (Basic Workflow)",
     ),
     "MRTR-03 request-kinds": Rule(
         property="each input request is an elicitation, a sampling or a wish for roots, with "
@@ -504,6 +519,7 @@ RULES = {
         since="2026-07-28",
         reason_if_unused="no result asks for input",
         reason_if_other_revision=_NO_INPUT,
+        section="basic/patterns/mrtr#Server Requirements (Basic Workflow)",
     ),
     "MRTR-04 capability-gate": Rule(
         property="only input is asked for whose kind and mode the request declared",
@@ -512,11 +528,13 @@ RULES = {
         check=_if_input_required(_check_capabilities),
         reason_if_unused="no result asks for input",
         reason_if_other_revision=_NO_INPUT,
+        section="basic/patterns/mrtr#Server Requirements (Basic Workflow)",
     ),
     "MRTR-05 state-opaque-string": Rule(
         property="requestState is a string",
         since="2026-07-28",
         reason_if_unused="no result has a requestState",
         reason_if_other_revision=_NO_INPUT,
+        section="basic/patterns/mrtr#InputRequiredResult",
     ),
 }

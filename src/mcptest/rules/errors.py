@@ -146,6 +146,7 @@ _ERROR_RULES = {
         check=_check_shape,
         covers=("INV-006", "INV-007"),
         reason_if_unused=_NO_ERROR,
+        section="basic#Responses",
     ),
     "BASE-23 reserved-error-range": Rule(
         property="no error has a code from -32099 to -32020 that the protocol does not define",
@@ -153,6 +154,7 @@ _ERROR_RULES = {
         topics=("error",),
         check=_check_code(_describe_reserved_code),
         reason_if_unused=_NO_ERROR,
+        section="basic#Error Codes",
     ),
     "BASE-24 error-meaning": Rule(
         property="-32020, -32021 and -32022 are sent only for what they mean, with their data",
@@ -160,6 +162,7 @@ _ERROR_RULES = {
         topics=("error",),
         check=_check_meaning,
         reason_if_unused="no error has one of these codes",
+        section="basic#Error Codes",
     ),
     "BASE-25 no-32002": Rule(
         property="no error has the code -32002",
@@ -167,6 +170,7 @@ _ERROR_RULES = {
         topics=("error",),
         check=_check_not_code(RESOURCE_NOT_FOUND),
         reason_if_unused=_NO_ERROR,
+        section="basic#Error Codes",
     ),
     "BASE-26 no-32042": Rule(
         property="no error has the code -32042",
@@ -174,6 +178,7 @@ _ERROR_RULES = {
         topics=("error",),
         check=_check_not_code(URL_ELICITATION_REQUIRED),
         reason_if_unused=_NO_ERROR,
+        section="basic#Error Codes",
     ),
     "BASE-27 legacy-error-range": Rule(
         property="no error has a code without a meaning",
@@ -181,6 +186,9 @@ _ERROR_RULES = {
         topics=("error",),
         check=_check_code(_describe_legacy_code),
         reason_if_unused=_NO_ERROR,
+        section="basic#Messages",
+        stateless_section="basic#Error Codes",
+        older_sections={"2024-11-05": "basic/messages#Responses"},
     ),
 }
 
@@ -232,6 +240,7 @@ _RESULT_RULES = {
         topics=("result",),
         check=_check_result_type,
         reason_if_unused="no request was answered with a result",
+        section="basic#ResultType",
     ),
     "BASE-22 result-type-known": Rule(
         property="every resultType is one of the protocol or of an extension the request declared",
@@ -239,6 +248,7 @@ _RESULT_RULES = {
         topics=("result",),
         check=_check_known_result_type,
         reason_if_unused="no result names its type",
+        section="basic#ResultType",
     ),
 }
 
@@ -305,6 +315,7 @@ _NEGOTIATED_RULES = {
         check=_check_declared,
         reason_if_unused="the server asked for nothing that needs a capability",
         reason_if_other_revision="no requests from servers",
+        section="basic/lifecycle#Operation",
     ),
     "BASE-38 only-version-methods": Rule(
         property="the server sends no method that is newer than the revision",
@@ -313,6 +324,7 @@ _NEGOTIATED_RULES = {
         topics=("request", "notification"),
         check=_check_revision,
         reason_if_unused="the server sent nothing whose revision is known",
+        section="basic/lifecycle#Operation",
     ),
 }
 

@@ -145,6 +145,8 @@ _ANSWER_RULES = {
         topics=("result", "error"),
         check=_check_content_type,
         reason_if_unused="the capture names no Content-Type of the answer to a POST",
+        section="basic/transports#Sending Messages to the Server",
+        stateless_section="basic/transports/streamable-http#Sending Messages",
     ),
     "HTTP-04 json-single-object": Rule(
         property="an answer in JSON is one object, the response to the request",
@@ -153,6 +155,8 @@ _ANSWER_RULES = {
         check=_check_json_body,
         covers=("BASE-08", "BASE-17"),
         reason_if_unused="no POST was answered in JSON",
+        section="basic/transports#Sending Messages to the Server",
+        stateless_section="basic/transports/streamable-http#Sending Messages",
     ),
     "HTTP-11 session-id-ascii": Rule(
         property="a session id has only visible ASCII characters in it",
@@ -162,6 +166,7 @@ _ANSWER_RULES = {
         check=_check_session_id,
         reason_if_unused="the server gave no session id",
         reason_if_other_revision="no sessions",
+        section="basic/transports#Session Management",
     ),
     "HTTP-54 x-accel-buffering": Rule(
         property="event streams are sent with X-Accel-Buffering: no",
@@ -170,6 +175,7 @@ _ANSWER_RULES = {
         topics=("result", "error", "notification:notifications/subscriptions/acknowledged"),
         check=_check_buffering,
         reason_if_unused="the capture has no headers of an event stream",
+        section="basic/transports/streamable-http#Receiving Messages",
     ),
 }
 
@@ -292,6 +298,7 @@ _STREAM_RULES = {
         covers=("HTTP-10",),
         reason_if_unused="nothing came on a GET stream",
         reason_if_other_revision="no GET streams",
+        section="basic/transports#Listening for Messages from the Server",
     ),
     "HTTP-10 sse-contains-response": Rule(
         property="an event stream that answers a POST has the response and then ends",
@@ -301,6 +308,7 @@ _STREAM_RULES = {
         topics=("client", *_MESSAGES),
         session_check=_ResponseOnPost,
         reason_if_unused="no POST was answered with an event stream",
+        section="basic/transports#Sending Messages to the Server",
     ),
     "HTTP-23 event-id-unique": Rule(
         property="the ids of events are unique over all streams of a session",
@@ -310,6 +318,7 @@ _STREAM_RULES = {
         session_check=_UniqueEventIds,
         reason_if_unused="no event has an id",
         reason_if_other_revision="no ids of events",
+        section="basic/transports#Resumability and Redelivery",
     ),
     "HTTP-57 old-sse-message-events": Rule(
         property="over the transport of two endpoints every message comes as a message event",
@@ -318,6 +327,7 @@ _STREAM_RULES = {
         session_check=_SseMessageEvents,
         reason_if_unused="nothing came over the transport of two endpoints",
         reason_if_other_revision="another transport over HTTP",
+        section="basic/transports#HTTP with SSE",
     ),
 }
 
@@ -374,6 +384,7 @@ _RELATED_RULES = {
         covers=("BASE-36", "ELIC-01", "ELIC-02", "ROOT-01", "SAMP-01"),
         reason_if_unused="nothing came over HTTP",
         reason_if_other_revision="requests of the server",
+        section="basic/transports/streamable-http#Receiving Messages",
     ),
     "HTTP-40 sse-only-related": Rule(
         property="a notification in the answer to a request belongs to that request",
@@ -381,6 +392,7 @@ _RELATED_RULES = {
         topics=("notification",),
         check=_check_related,
         reason_if_unused="no notification came in the answer to a POST",
+        section="basic/transports/streamable-http#Receiving Messages",
     ),
 }
 
@@ -462,6 +474,7 @@ _PARAM_HEADER_RULES = {
         check=_check_annotations,
         reason_if_unused="no tool has an x-mcp-header",
         reason_if_other_revision="no x-mcp-header",
+        section="basic/transports/streamable-http#Schema Extension",
     ),
 }
 

@@ -123,6 +123,8 @@ _MESSAGE_RULES = {
         topics=("server",),
         check=_check_version,
         reason_if_unused=_NO_MESSAGE,
+        section="basic#Messages",
+        older_sections={"2024-11-05": "basic/messages#Requests"},
     ),
     "BASE-02 utf8": Rule(
         property="every message of the server is UTF-8 without a byte order mark",
@@ -130,6 +132,8 @@ _MESSAGE_RULES = {
         check=_check_encoding,
         covers=("STDIO-01",),
         reason_if_unused=_NO_MESSAGE,
+        section="basic#Messages",
+        older_sections={"2024-11-05": "basic/messages#Requests"},
     ),
     "BASE-09 result-xor-error": Rule(
         property="every response has either a result or an error",
@@ -137,6 +141,7 @@ _MESSAGE_RULES = {
         check=_check_result_or_error,
         covers=("BASE-11", "INV-006"),
         reason_if_unused="the server answered nothing",
+        section="basic#Responses",
     ),
     "BASE-10 result-object": Rule(
         property="every result is an object",
@@ -144,6 +149,7 @@ _MESSAGE_RULES = {
         check=_check_result,
         covers=("INV-005",),
         reason_if_unused="no request was answered with a result",
+        section="basic#Responses",
     ),
     "BASE-14 notification-no-id": Rule(
         property="no notification of the server has an id",
@@ -151,6 +157,7 @@ _MESSAGE_RULES = {
         check=_check_notification,
         covers=("BASE-36", "HTTP-39", "LIFE-10", "STDIO-07"),
         reason_if_unused="the server sent no notification",
+        section="basic#Notifications",
     ),
     "BASE-17 no-batch-emit": Rule(
         property="the server sends one message at a time, never an array of them",
@@ -159,6 +166,7 @@ _MESSAGE_RULES = {
         check=_check_no_batch,
         covers=("BASE-01",),
         reason_if_unused=_NO_MESSAGE,
+        section="basic#Messages",
     ),
     "BASE-36 server-sends-no-requests": Rule(
         property="the server sends no requests",
@@ -167,6 +175,7 @@ _MESSAGE_RULES = {
         check=_check_no_request,
         covers=("ELIC-01", "ELIC-02", "ROOT-01", "SAMP-01"),
         reason_if_unused=_NO_MESSAGE,
+        section="basic/patterns/mrtr#Multi Round-Trip Requests",
     ),
 }
 
@@ -291,12 +300,14 @@ ID_RULES = {
         topics=("request",),
         check=_check_id_type,
         reason_if_unused=_NO_REQUEST,
+        section="basic#Requests",
     ),
     "BASE-04 request-id-not-null": Rule(
         property="the id of no request of the server is null",
         topics=("request",),
         check=_check_id_not_null,
         reason_if_unused=_NO_REQUEST,
+        section="basic#Requests",
     ),
     "BASE-05 request-id-unique-session": Rule(
         property="the server uses no id for two requests of a session",
@@ -305,12 +316,14 @@ ID_RULES = {
         session_check=_UniqueRequestIds,
         reason_if_unused=_NO_REQUEST,
         reason_if_other_revision="no requests from servers",
+        section="basic#Requests",
     ),
     "BASE-08 one-response": Rule(
         property="no request is answered twice, and nothing is answered that was not asked",
         topics=("client", "result", "error"),
         session_check=_OneResponse,
         reason_if_unused="the server answered nothing",
+        section="basic#Responses",
     ),
     "BASE-12 error-id": Rule(
         property="every error has the id of its request, null if it could not be read",
@@ -319,6 +332,7 @@ ID_RULES = {
         check=_check_error_id,
         reason_if_unused=_NO_ERROR,
         reason_if_other_revision="another rule for it (BASE-13)",
+        section="basic#Responses",
     ),
     "BASE-13 error-id-optional": Rule(
         property="every error has the id of its request, none if it could not be read",
@@ -327,6 +341,7 @@ ID_RULES = {
         check=_check_error_id,
         reason_if_unused=_NO_ERROR,
         reason_if_other_revision="another rule for it (BASE-12)",
+        section="basic#Responses",
     ),
 }
 

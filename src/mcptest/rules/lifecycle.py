@@ -199,6 +199,7 @@ INVARIANTS = {
         session_check=_InitializeFirst,
         reason_if_unused="the client sent no request",
         reason_if_other_revision="no handshake",
+        section="basic/lifecycle#Initialization",
     ),
     "INV-002 initialized-follows": Rule(
         property="notifications/initialized follows the response to initialize",
@@ -208,6 +209,7 @@ INVARIANTS = {
         reason_if_unused="initialize was not answered with a result, or nothing followed its "
         "response",
         reason_if_other_revision="no handshake",
+        section="basic/lifecycle#Initialization",
     ),
     "INV-003 lists-advertised": Rule(
         property="a server that answers tools/list, resources/list or prompts/list advertised the "
@@ -215,12 +217,16 @@ INVARIANTS = {
         topics=(*(f"result:{method}" for method in _LISTS), "result:server/discover"),
         session_check=_ListsAdvertised,
         reason_if_unused="no list was answered, or the server was never asked what it can do",
+        section="basic/lifecycle#Capability Negotiation",
+        stateless_section="server/discover#Response",
     ),
     "INV-004 capabilities-work": Rule(
         property="a server that advertised a capability does not error on every call to it",
         topics=("result", "error"),
         session_check=_CapabilitiesWork,
         reason_if_unused="no call to an advertised capability was answered",
+        section="basic/lifecycle#Capability Negotiation",
+        stateless_section="server/discover#Response",
     ),
     "INV-005 tool-result-shape": Rule(
         property="a successful tools/call result carries a content array or a structuredContent "
@@ -228,12 +234,14 @@ INVARIANTS = {
         topics=("result:tools/call",),
         check=_check_tool_result,
         reason_if_unused="no tools/call was answered with a result",
+        section="server/tools#Tool Result",
     ),
     "INV-006 error-envelope": Rule(
         property="every JSON-RPC error carries an integer code and a string message",
         topics=("error",),
         check=_check_error,
         reason_if_unused="no error was sent",
+        section="basic#Responses",
     ),
     "INV-007 method-not-found-code": Rule(
         property="a method-not-found error has the code -32601",
@@ -241,6 +249,7 @@ INVARIANTS = {
         check=_check_method_not_found,
         covers=("BASE-27",),
         reason_if_unused="no error says that a method was not found",
+        section="basic#Messages",
     ),
 }
 
@@ -299,6 +308,7 @@ _LIFECYCLE = {
         session_check=_NothingBeforeInitialized,
         reason_if_unused="there was no handshake, or the client went on without finishing it",
         reason_if_other_revision="no handshake",
+        section="basic/lifecycle#Initialization",
     ),
     "LIFE-17 discover-serverinfo": Rule(
         property="every result names the server in its _meta, with name and version",
@@ -308,6 +318,7 @@ _LIFECYCLE = {
         check=_check_server_info,
         reason_if_unused="nothing was answered with a result",
         reason_if_other_revision="serverInfo in the result of initialize",
+        section="server/discover#Response",
     ),
 }
 

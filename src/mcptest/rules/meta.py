@@ -211,6 +211,7 @@ RULES = {
         topics=_TOPICS,
         check=_check_keys,
         reason_if_unused=_NO_META,
+        section="basic#_meta",
     ),
     "BASE-29 meta-reserved-prefix": Rule(
         property="no key of a _meta has a reserved prefix unless the protocol defines it",
@@ -218,6 +219,7 @@ RULES = {
         topics=_TOPICS,
         check=_check_prefixes,
         reason_if_unused=_NO_META,
+        section="basic#_meta",
     ),
     "BASE-30 trace-context-format": Rule(
         property="every traceparent and tracestate in a _meta is as the W3C defines it",
@@ -225,6 +227,7 @@ RULES = {
         topics=_TOPICS,
         check=_check_trace_context,
         reason_if_unused="no _meta of the server has a trace context",
+        section="basic#_meta",
     ),
     "BASE-31 extension-id-grammar": Rule(
         property="every extension that the server declares is named as prefix/name",
@@ -232,5 +235,6 @@ RULES = {
         topics=("result:server/discover",),
         check=_check_extension_names,
         reason_if_unused="the server declared no extensions",
+        section="basic/versioning#Extension Negotiation",
     ),
 }

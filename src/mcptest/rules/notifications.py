@@ -120,10 +120,12 @@ _LOG_RULES = {
         topics=(_MESSAGE, "result:initialize", "result:server/discover"),
         session_check=_LoggingDeclared,
         reason_if_unused="the server sent no log message, or never declared what it can do",
+        section="server/utilities/logging#Capabilities",
     ),
     "LOG-02 level-enum": Rule(
         property="a log message has one of the eight levels, and data",
         reason_if_unused=_NO_LOGS,
+        section="server/utilities/logging#Log Levels",
     ),
     "LOG-06 silent-without-level": Rule(
         property="no log message comes for a request that set no log level",
@@ -133,6 +135,7 @@ _LOG_RULES = {
         covers=("HTTP-40",),
         reason_if_unused=_NO_LOGS,
         reason_if_other_revision="no log levels in requests",
+        section="server/utilities/logging#Per-request log level",
     ),
     "LOG-07 only-own-stream": Rule(
         property="log messages come before the response, and on the stream, of the request that "
@@ -143,6 +146,7 @@ _LOG_RULES = {
         covers=("HTTP-40",),
         reason_if_unused="no log message came for a request that asked for them",
         reason_if_other_revision="no log levels in requests",
+        section="server/utilities/logging#Per-request log level",
     ),
 }
 
@@ -259,22 +263,30 @@ _PROGRESS_RULES = {
         topics=("client", _PROGRESS),
         session_check=_with_memory(_remember_token, _check_token),
         reason_if_unused=_NO_PROGRESS,
+        section="basic/utilities/progress#Behavior Requirements",
+        stateless_section="basic/patterns/progress#Behavior Requirements",
     ),
     "PROG-03 increasing": Rule(
         property="the progress of a token increases with each message",
         topics=("client", _PROGRESS),
         session_check=_with_memory(_forget_progress, _check_increasing),
         reason_if_unused="the server sent progress less than twice for any token",
+        section="basic/utilities/progress#Progress Flow",
+        stateless_section="basic/patterns/progress#Progress Flow",
     ),
     "PROG-04 stops": Rule(
         property="no progress comes after the response to its request",
         topics=("client", _PROGRESS),
         session_check=_with_memory(_remember_token, _check_token_in_use),
         reason_if_unused="the server sent no progress for a request of the client",
+        section="basic/utilities/progress#Implementation Notes",
+        stateless_section="basic/patterns/progress#Implementation Notes",
     ),
     "PROG-05 numbers": Rule(
         property="progress and total are numbers, and a message is a string",
         reason_if_unused=_NO_PROGRESS,
+        section="basic/utilities/progress#Progress Flow",
+        stateless_section="basic/patterns/progress#Progress Flow",
     ),
     "PROG-06 peer-token-type": Rule(
         property="tokens in requests of the server are strings or integers, and no two open "
@@ -284,6 +296,7 @@ _PROGRESS_RULES = {
         session_check=_ServerTokens,
         reason_if_unused="the server asked for no progress",
         reason_if_other_revision="no requests of the server's own",
+        section="basic/utilities/progress#Progress Flow",
     ),
 }
 
@@ -380,6 +393,7 @@ _SUBSCRIPTION_RULES = {
         session_check=_with_memory(_remember_listen, _check_subscription_id),
         reason_if_unused=_NO_STREAM,
         reason_if_other_revision=_ELSEWHERE,
+        section="basic/patterns/subscriptions#Receiving Notifications",
     ),
     "SUB-05 no-request-scoped": Rule(
         property="no progress and no log message comes on the stream of a subscription",
@@ -394,6 +408,7 @@ _SUBSCRIPTION_RULES = {
         covers=("HTTP-40", "LOG-06", "LOG-07"),
         reason_if_unused=_NO_STREAM,
         reason_if_other_revision=_ELSEWHERE,
+        section="basic/patterns/subscriptions#Receiving Notifications",
     ),
     "SUB-07 no-unsolicited": Rule(
         property="the server sends notifications of changes only after the client asked to listen",
@@ -403,6 +418,7 @@ _SUBSCRIPTION_RULES = {
         covers=("HTTP-40",),
         reason_if_unused="the server reported no change",
         reason_if_other_revision=_ELSEWHERE,
+        section="basic/patterns/subscriptions#Opening a Stream",
     ),
 }
 
@@ -508,6 +524,8 @@ _CANCELLATION_RULES = {
         topics=("client", "result", "error", _PROGRESS),
         session_check=_StopsAfterCancellation,
         reason_if_unused="no progress came for a request that the client cancelled",
+        section="basic/utilities/cancellation#Behavior Requirements",
+        stateless_section="basic/patterns/cancellation#Behavior Requirements",
     ),
     "CANC-04 server-cancels-own-only": Rule(
         property="the server cancels only requests of its own",
@@ -516,6 +534,7 @@ _CANCELLATION_RULES = {
         session_check=_CancelsOwnRequests,
         reason_if_unused=_NOTHING,
         reason_if_other_revision="no requests of the server's own",
+        section="basic/utilities/cancellation#Behavior Requirements",
     ),
     "CANC-05 server-cancels-listen-only": Rule(
         property="the server cancels only requests to listen",
@@ -524,6 +543,7 @@ _CANCELLATION_RULES = {
         session_check=_with_memory(_remember_listen, _check_listen_cancelled),
         reason_if_unused=_NOTHING,
         reason_if_other_revision="no requests to listen",
+        section="basic/patterns/cancellation#Behavior Requirements",
     ),
 }
 
@@ -591,6 +611,7 @@ RULES = {
         covers=("BASE-22",),
         reason_if_unused="no request was answered with a task",
         reason_if_other_revision="no extension for tasks",
+        section="extensions/tasks/overview#Overview",
     ),
     "XTASK-13 no-progress-no-log": Rule(
         property="no progress and no log message comes for a task",
@@ -605,5 +626,6 @@ RULES = {
         covers=("LOG-06", "PROG-04", "SUB-05"),
         reason_if_unused="no request was answered with a task",
         reason_if_other_revision="no extension for tasks",
+        section="extensions/tasks/overview#Overview",
     ),
 }

@@ -47,7 +47,7 @@ __all__ = ["RULES", "ListedOnce", "list_changed_rule"]
 # Changes of lists
 
 
-def list_changed_rule(family: str) -> Rule:
+def list_changed_rule(family: str, section: str) -> Rule:
     """The rule for tools, resources or prompts."""
     method = f"notifications/{family}/list_changed"
     return Rule(
@@ -58,6 +58,7 @@ def list_changed_rule(family: str) -> Rule:
         session_check=lambda: _ListChanged(family),
         reason_if_unused=f"no {method} was sent, or what the server declared is not known",
         reason_if_other_revision="subscriptions instead",
+        section=section,
     )
 
 
@@ -183,6 +184,7 @@ _LIST_RULES = {
     "PAGE-01 cursor-string": Rule(
         property="nextCursor is a string",
         reason_if_unused="no list has a next page",
+        section="server/utilities/pagination#Response Format",
     ),
     "CACHE-01 hints-present": Rule(
         property="complete results of discovery, lists and resources/read have ttlMs and "
@@ -190,18 +192,21 @@ _LIST_RULES = {
         since="2026-07-28",
         reason_if_unused="nothing that may be cached was answered",
         reason_if_other_revision=_NO_HINTS,
+        section="server/utilities/caching#Cacheable Results",
     ),
     "CACHE-02 ttl-non-negative": Rule(
         property="ttlMs is an integer from 0 up",
         since="2026-07-28",
         reason_if_unused="no result has a ttlMs",
         reason_if_other_revision=_NO_HINTS,
+        section="server/utilities/caching#Time-to-Live (TTL) Field",
     ),
     "CACHE-03 scope-enum": Rule(
         property="cacheScope is public or private",
         since="2026-07-28",
         reason_if_unused="no result has a cacheScope",
         reason_if_other_revision=_NO_HINTS,
+        section="server/utilities/caching#Cache Scope Field",
     ),
     "CACHE-04 one-scope-per-list": Rule(
         property="all pages of one list have the same cacheScope",
@@ -210,6 +215,7 @@ _LIST_RULES = {
         session_check=_OneScope,
         reason_if_unused="of no list were two pages read",
         reason_if_other_revision=_NO_HINTS,
+        section="server/utilities/caching#Interaction with Pagination",
     ),
     "CACHE-05 none-on-input-required": Rule(
         property="a result that requires input has no hints for caching",
@@ -218,6 +224,7 @@ _LIST_RULES = {
         check=_check_no_hints,
         reason_if_unused="no result says that input is required",
         reason_if_other_revision=_NO_HINTS,
+        section="server/utilities/caching#Cacheable Results",
     ),
 }
 
@@ -298,29 +305,34 @@ _RESOURCE_RULES = {
         topics=SHAPE_TOPICS,
         session_check=_Uris,
         reason_if_unused="no resource was listed, linked or embedded",
+        section="server/resources#Resource",
     ),
     "RES-04 template-valid": Rule(
         property="every uriTemplate is a URI template (RFC 6570)",
         topics=("result:resources/templates/list",),
         check=_check_templates,
         reason_if_unused="no template was listed",
+        section="server/resources#Resource Templates",
     ),
     "RES-05 read-shape": Rule(
         property="the contents of a resource have a URI, and either text or a blob",
         reason_if_unused="no resource was read",
+        section="server/resources#Reading Resources",
     ),
     "RES-06 blob-base64": Rule(
         property="the blobs of resources are base64",
         check=_check_blobs,
         reason_if_unused="no resource came with a blob",
+        section="server/resources#Resource Contents",
     ),
     "RES-12 size-annotations": Rule(
         property="sizes are integers, priorities are from 0 to 1, audiences are user or "
         "assistant, and dates are ISO 8601",
         check=_check_annotations,
         reason_if_unused="nothing came with a size or with annotations",
+        section="server/resources#Data Types",
     ),
-    "RES-14 list-changed-declared": list_changed_rule("resources"),
+    "RES-14 list-changed-declared": list_changed_rule("resources", "server/resources#Capabilities"),
 }
 
 
@@ -371,16 +383,19 @@ RULES = {
     "PROMPT-03 shape": Rule(
         property="every prompt and every argument of one has a name, and required is a boolean",
         reason_if_unused="no prompt was listed",
+        section="server/prompts#Prompt",
     ),
     "PROMPT-04 get-shape": Rule(
         property="the messages of a prompt have a role, user or assistant, and one content block",
         reason_if_unused="no prompt was answered with messages",
+        section="server/prompts#Getting a Prompt",
     ),
     "PROMPT-05 image-base64-mime": Rule(
         property="images in prompts are base64 and name a media type",
         topics=("result:prompts/get",),
         check=for_each_block(("image",), _prompt_media_faults),
         reason_if_unused="no prompt has an image",
+        section="server/prompts#Image Content",
     ),
     "PROMPT-06 audio-base64-mime": Rule(
         property="audio in prompts is base64 and names a media type",
@@ -389,21 +404,25 @@ RULES = {
         check=for_each_block(("audio",), _prompt_media_faults),
         reason_if_unused="no prompt has audio",
         reason_if_other_revision="no audio",
+        section="server/prompts#Audio Content",
     ),
     "PROMPT-07 embedded-resource-complete": Rule(
         property="a resource in a prompt has a uri, a mimeType, and either a text or a blob",
         reason_if_unused="no prompt has an embedded resource",
+        section="server/prompts#Embedded Resources",
     ),
-    "PROMPT-11 list-changed-declared": list_changed_rule("prompts"),
+    "PROMPT-11 list-changed-declared": list_changed_rule("prompts", "server/prompts#Capabilities"),
     "COMP-02 max-100": Rule(
         property="a completion has at most 100 values",
         topics=_COMPLETIONS,
         check=_check_count,
         reason_if_unused="no completion was answered with values",
+        section="server/utilities/completion#Completion Results",
     ),
     "COMP-03 shape": Rule(
         property="values are strings, total is an integer and hasMore a boolean",
         reason_if_unused="no completion was answered with a result",
+        section="server/utilities/completion#Completion Results",
     ),
     "COMP-06 has-more-truth": Rule(
         property="a completion whose total is greater than its values says that there are more",
@@ -411,5 +430,6 @@ RULES = {
         topics=_COMPLETIONS,
         check=_check_has_more,
         reason_if_unused="no completion names a total",
+        section="server/utilities/completion#Completion Results",
     ),
 }

@@ -101,6 +101,9 @@ class Requirement(Record):
     It is listed in the table of its family under its id and name: `ID name`. `property` is the
     sentence that holds if it is met. It applies from the revision `since` to the revision `until`.
     With `must_since` it is only a SHOULD before that revision.
+
+    `section` is where the specification has it: `page#section`. Revisions without a handshake may
+    have it in `stateless_section`, and single older ones in one of `older_sections`.
     """
 
     id: str = ""
@@ -110,6 +113,9 @@ class Requirement(Record):
     until: str = ""
     level: Level = "MUST"
     must_since: str = ""
+    section: str = ""
+    stateless_section: str = ""
+    older_sections: Mapping[str, str] = {}  # nothing of a record changes
 
     def applies(self, oldest: str, newest: str) -> bool:
         """True if all revisions from the oldest to the newest one have it."""

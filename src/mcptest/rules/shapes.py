@@ -764,10 +764,13 @@ RULES = {
         session_check=_Schemas,
         reason_if_unused="no tool with a schema in a known dialect was listed",
         reason_if_other_revision="no default dialect for schemas",
+        section="basic#Schema Validation",
     ),
     f"{_GENERAL} frame-matches-schema": Rule(
         property="every result, request and notification of the server has the members its "
         "method needs, and they are of the right types, as far as no other rule says so",
         reason_if_unused="the server sent nothing that has a shape of its own",
+        section="basic#Schema",
+        older_sections={"2024-11-05": "basic/messages#Requests"},
     ),
 }

@@ -206,12 +206,16 @@ RULES = {
         topics=("noise", "server"),
         session_check=lambda: _StdioOnly(_StdoutPure()),
         reason_if_unused=_NOTHING,
+        section="basic/transports#stdio",
+        stateless_section="basic/transports/stdio#Receiving Messages",
     ),
     "STDIO-02 one-line-per-message": Rule(
         property="no message is spread over several lines",
         topics=("noise", "server"),
         session_check=lambda: _StdioOnly(_OnOneLine()),
         reason_if_unused=_NOTHING,
+        section="basic/transports#stdio",
+        stateless_section="basic/transports/stdio#Receiving Messages",
     ),
     "STDIO-03 newline-terminated": Rule(
         property="every message ends with a newline",
@@ -219,6 +223,8 @@ RULES = {
         session_check=lambda: _StdioOnly(_check_newline),
         covers=("STDIO-01",),
         reason_if_unused=_NOTHING,
+        section="basic/transports#stdio",
+        stateless_section="basic/transports/stdio#Receiving Messages",
     ),
     "STDIO-07 no-server-requests": Rule(
         property="over stdio the server sends no requests of its own",
@@ -228,6 +234,7 @@ RULES = {
         covers=("BASE-36", "ELIC-01", "ELIC-02", "ROOT-01", "SAMP-01"),
         reason_if_unused=_NOTHING,
         reason_if_other_revision="requests of the server",
+        section="basic/transports/stdio#Receiving Messages",
     ),
     "STDIO-08 stderr-utf8": Rule(
         property="what the server writes to its standard error is UTF-8",
@@ -235,6 +242,8 @@ RULES = {
         topics=(),
         session_check=_StderrUtf8,
         reason_if_unused="nothing is known of what the server wrote to its standard error",
+        section="basic/transports#stdio",
+        stateless_section="basic/transports/stdio#Receiving Messages",
     ),
     "STDIO-10 exit-on-eof": Rule(
         property="the server exits when its input ends, also if it waits for answers of the client",
@@ -242,5 +251,7 @@ RULES = {
         topics=(),
         session_check=_ExitOnEndOfInput,
         reason_if_unused="it is not known that the server exited after the end of its input",
+        section="basic/lifecycle#Shutdown",
+        stateless_section="basic/transports/stdio#Shutdown",
     ),
 }

@@ -214,10 +214,12 @@ RULES = {
     "TOOL-03 required-members": Rule(
         property="every tool has a name, which is a string, and an inputSchema, which is an object",
         reason_if_unused="no tool was listed",
+        section="server/tools#Tool",
     ),
     "TOOL-04 input-schema-object": Rule(
         property='every inputSchema is a schema of the type "object"',
         reason_if_unused="no tool was listed with an inputSchema",
+        section="server/tools#Tool",
     ),
     "TOOL-05 unique-names": Rule(
         property="no two tools share a name",
@@ -225,6 +227,7 @@ RULES = {
         topics=_LISTS,
         session_check=lambda: ListedOnce("name"),
         reason_if_unused="no tool was listed",
+        section="server/tools#Tool",
     ),
     "TOOL-06 name-charset": Rule(
         property="the names of tools have 1 to 128 letters, digits, underscores, dots and hyphens",
@@ -233,6 +236,7 @@ RULES = {
         topics=_LISTS,
         check=_check_names,
         reason_if_unused="no tool was listed",
+        section="server/tools#Tool Names",
     ),
     "TOOL-07 output-conforms": Rule(
         property="the structured content of a tool with an outputSchema is valid by it",
@@ -241,6 +245,7 @@ RULES = {
         session_check=_OutputConforms,
         reason_if_unused="no structured content came from a tool whose outputSchema is known",
         reason_if_other_revision="no outputSchema",
+        section="server/tools#Output Schema",
     ),
     "TOOL-08 structured-present": Rule(
         property="a tool with an outputSchema answers with structured content",
@@ -249,6 +254,7 @@ RULES = {
         check=_check_structured_present,
         reason_if_unused="no result came from a tool that is known to have an outputSchema",
         reason_if_other_revision="no outputSchema",
+        section="server/tools#Output Schema",
     ),
     "TOOL-09 structured-object": Rule(
         property="structured content is an object",
@@ -256,12 +262,14 @@ RULES = {
         until="2025-11-25",
         covers=("TOOL-07",),
         reason_if_unused="no result has structured content",
+        section="server/tools#Structured Content",
     ),
     "TOOL-10 output-schema-object": Rule(
         property='every outputSchema is a schema of the type "object"',
         since="2025-06-18",
         until="2025-11-25",
         reason_if_unused="no tool was listed with an outputSchema",
+        section="server/tools#Output Schema",
     ),
     "TOOL-11 structured-text-copy": Rule(
         property="structured content is also in a text block, as JSON",
@@ -271,37 +279,44 @@ RULES = {
         check=_check_text_copy,
         reason_if_unused="no result has structured content",
         reason_if_other_revision="no structured content",
+        section="server/tools#Structured Content",
     ),
     "TOOL-12 content-array": Rule(
         property="every result of a tool has a content array",
         covers=("INV-005", "TOOL-11"),
         reason_if_unused="no tools/call was answered with a complete result",
+        section="server/tools#Tool Result",
     ),
     "TOOL-13 content-types": Rule(
         property="every content block is of a type that the revision has, with its members",
         reason_if_unused="no result of a tool has a content block",
+        section="server/tools#Tool Result",
     ),
     "TOOL-14 base64-media": Rule(
         property="images and audio from tools are base64 and name their media type",
         topics=_CALLS,
         check=for_each_block(("image", "audio"), media_faults),
         reason_if_unused="no tool answered with an image or with audio",
+        section="server/tools#Tool Result",
     ),
     "TOOL-15 is-error-boolean": Rule(
         property="isError is a boolean",
         covers=("INV-005",),
         reason_if_unused="no result of a tool has isError",
+        section="server/tools#Calling Tools",
     ),
     "TOOL-19 annotations-types": Rule(
         property="the hints in the annotations of tools are booleans, and their titles are strings",
         since="2025-03-26",
         reason_if_unused="no tool was listed with annotations",
         reason_if_other_revision="no annotations of tools",
+        section="server/tools#Tool",
     ),
-    "TOOL-20 list-changed-declared": list_changed_rule("tools"),
+    "TOOL-20 list-changed-declared": list_changed_rule("tools", "server/tools#Capabilities"),
     "TOOL-23 embedded-resource-shape": Rule(
         property="a resource in the content of a tool has a uri, and either a text or a blob",
         reason_if_unused="no tool answered with an embedded resource",
+        section="server/tools#Embedded Resources",
     ),
     "TOOL-25 icons-safe": Rule(
         property="icons have https: or data: URLs, and sizes such as 48x48 or any",
@@ -315,6 +330,7 @@ RULES = {
         check=_check_icons,
         reason_if_unused="nothing was named with an icon",
         reason_if_other_revision="no icons",
+        section="basic#icons",
     ),
     "TASK-16 required-without-task": Rule(
         property="a tool that can only be called as a task answers other calls with the error "
@@ -325,5 +341,6 @@ RULES = {
         check=_check_task_required,
         reason_if_unused="no tool that needs a task was called without one",
         reason_if_other_revision="no tasks of this kind",
+        section="basic/utilities/tasks#Tool-Level Negotiation",
     ),
 }

@@ -341,43 +341,69 @@ def _check(property: str, run: Probe, **more: Any) -> Check:
 
 CHECKS = {
     "AUTH-01 401-without-token": _check(
-        "a request without a token gets status 401", _refuses_without_token, explains=("AUTH-07",)
+        "a request without a token gets status 401",
+        _refuses_without_token,
+        explains=("AUTH-07",),
+        section="basic/authorization#Error Handling",
     ),
     "AUTH-02 www-authenticate": _check(
         "status 401 comes with the URL of the protected resource metadata",
         _names_the_document,
         since=_RESOURCE_SERVER_SINCE,
         until=_RESOURCE_SERVER_SINCE,
+        section="basic/authorization#Authorization Server Location",
     ),
     "AUTH-03 metadata-discoverable": _check(
-        "the protected resource metadata can be found", _has_a_document, since=_DISCOVERY_SINCE
+        "the protected resource metadata can be found",
+        _has_a_document,
+        since=_DISCOVERY_SINCE,
+        section="basic/authorization#Protected Resource Metadata Discovery Requirements",
+        stateless_section="basic/authorization#Authorization Server Discovery",
     ),
     "AUTH-04 prm-has-as": _check(
         "the protected resource metadata names an authorization server, and the server itself",
         _names_authorization_servers,
         since=_RESOURCE_SERVER_SINCE,
+        section="basic/authorization#Authorization Server Location",
+        stateless_section="basic/authorization#Authorization Server Discovery",
     ),
     "AUTH-05 invalid-token-401": _check(
-        "a request with an invented token gets status 401", _refuses_invented_tokens
+        "a request with an invented token gets status 401",
+        _refuses_invented_tokens,
+        section="basic/authorization#Error Handling",
+        stateless_section="basic/authorization#Token Handling",
     ),
     "AUTH-07 every-request": _check(
-        "every request needs a token", _needs_tokens_later, phase="session"
+        "every request needs a token",
+        _needs_tokens_later,
+        phase="session",
+        section="basic/authorization#Access Token Usage",
+        stateless_section="basic/authorization#Token Requirements",
     ),
     "AUTH-08 token-not-in-query": _check(
-        "a token in the query of the URL is not accepted", _refuses_tokens_in_queries
+        "a token in the query of the URL is not accepted",
+        _refuses_tokens_in_queries,
+        section="basic/authorization#Access Token Usage",
+        stateless_section="basic/authorization#Token Requirements",
     ),
     "AUTH-10 as-metadata": _check(
         "the metadata of the authorization server names it as the issuer",
         _describes_the_authorization_server,
         since=_RESOURCE_SERVER_SINCE,
+        section="basic/authorization#Authorization Server Metadata Discovery",
+        stateless_section="basic/authorization#Authorization Server Discovery",
     ),
     "AUTH-11 as-https": _check(
-        "the endpoints of the authorization server are https", _has_secure_endpoints
+        "the endpoints of the authorization server are https",
+        _has_secure_endpoints,
+        section="basic/authorization#Security Considerations",
     ),
     "AUTH-12 b-metadata-at-root": _check(
         "the authorization server is described at the root of the origin, or has default paths",
         _is_described_at_the_root,
         until=_FIRST,
+        section="basic/authorization#Authorization Server Metadata Discovery",
+        older_sections={"2025-03-26": "basic/authorization#Server Metadata Discovery"},
     ),
     "AUTH-20 state-bound-to-user": _check(
         "a session is served only to the user who opened it",
@@ -388,6 +414,7 @@ CHECKS = {
         phase="session",
         hint=_OTHER_TOKEN,
         server_lacks=_lacks_protection,
+        section="basic/security_best_practices#Session Hijacking",
     ),
     "CACHE-06 public-not-personal": _check(
         "lists that are public are the same for every user",
@@ -396,12 +423,19 @@ CHECKS = {
         phase="session",
         hint=_OTHER_TOKEN,
         server_lacks=_lacks_protection,
+        section="server/utilities/caching#Cache Scope Field",
     ),
     "AUTH-21 dns-rebinding": _check(
         "a request with a foreign Host and Origin is refused",
         lambda peer, run: refuses_foreign(peer, run, "evil.example"),
         since="",
         phase="session",
+        section="basic/transports#Security Warning",
+        stateless_section="basic/transports/streamable-http#Security & Endpoint",
     ),
-    "AUTH-22 no-credential-echo": _check("tokens are not repeated in answers", _repeats_no_tokens),
+    "AUTH-22 no-credential-echo": _check(
+        "tokens are not repeated in answers",
+        _repeats_no_tokens,
+        section="basic/authorization#Security Considerations",
+    ),
 }

@@ -617,47 +617,60 @@ CHECKS = {
     "HTTP-01 single-endpoint": _handshake_check(
         property="GET and POST are served on one path",
         run=_has_one_endpoint,
+        section="basic/transports#Streamable HTTP",
+        stateless_section="basic/transports/streamable-http#Sending Messages",
     ),
     "HTTP-02 origin-validated": _http_check(
         property="a request with a foreign Origin is refused",
         run=refuses_foreign,
         explains=("AUTH-21",),
+        section="basic/transports#Security Warning",
+        stateless_section="basic/transports/streamable-http#Security & Endpoint",
     ),
     "HTTP-05 notification-202": _http_check(
         property="an accepted notification gets status 202 and no body",
         run=_accepts_notifications,
         since=_FIRST_STREAMABLE,
+        section="basic/transports#Sending Messages to the Server",
+        stateless_section="basic/transports/streamable-http#Sending Messages",
     ),
     "HTTP-06 notification-reject-status": _http_check(
         property="a message that cannot be accepted gets an HTTP error status",
         run=_refuses_bad_notifications,
         since=_FIRST_STREAMABLE,
         phase="malformed",
+        section="basic/transports#Sending Messages to the Server",
+        stateless_section="basic/transports/streamable-http#Sending Messages",
     ),
     "HTTP-07 get-sse-or-405": _handshake_check(
         property="GET gets an event stream or status 405",
         run=_answers_get,
+        section="basic/transports#Listening for Messages from the Server",
     ),
     "HTTP-12 session-id-entropy": _handshake_check(
         property="session ids are unique, and not consecutive numbers",
         run=_gives_random_sessions,
         level="SHOULD",
+        section="basic/transports#Session Management",
     ),
     "HTTP-13 session-terminated-404": _handshake_check(
         property="a request in a session that was ended gets status 404",
         run=_ends_sessions,
         phase="own",
+        section="basic/transports#Session Management",
     ),
     "HTTP-14 session-unknown": _handshake_check(
         property="requests with an unknown session id, or without one, are refused",
         run=_refuses_unknown_sessions,
         level="SHOULD",
+        section="basic/transports#Session Management",
     ),
     "HTTP-17 version-header-400": _http_check(
         property="an unknown version in the header gets status 400",
         run=_checks_the_version_header,
         since=_VERSION_HEADER_SINCE,
         until=_HANDSHAKE_END,
+        section="basic/transports#Protocol Version Header",
     ),
     "HTTP-18 version-header-absent": _http_check(
         property="a request without the version header is served",
@@ -665,72 +678,112 @@ CHECKS = {
         since=_VERSION_HEADER_SINCE,
         until=_HANDSHAKE_END,
         level="SHOULD",
+        section="basic/transports#Protocol Version Header",
     ),
     "HTTP-55 bind-localhost": _http_check(
         property="a local server listens on the loopback interface only",
         run=_listens_on_loopback,
         level="SHOULD",
+        section="basic/transports#Security Warning",
+        stateless_section="basic/transports/streamable-http#Security & Endpoint",
     ),
     "HTTP-56 old-sse-endpoint-event": _http_check(
         property="the first event of the older transport names the endpoint",
         run=_names_the_endpoint,
         until="2024-11-05",
+        section="basic/transports#HTTP with SSE",
     ),
     "HTTP-26 header-version-mismatch": _stateless_check(
-        "a version header that differs from _meta gets 400 and -32020", _compares_the_version
+        "a version header that differs from _meta gets 400 and -32020",
+        _compares_the_version,
+        section="basic/transports/streamable-http#Protocol Version Header",
     ),
     "HTTP-27 header-version-missing": _stateless_check(
-        "a request without the version header gets 400 and -32020", _needs_the_version
+        "a request without the version header gets 400 and -32020",
+        _needs_the_version,
+        section="basic/transports/streamable-http#Protocol Version Header",
     ),
     "HTTP-28 mcp-method-missing": _stateless_check(
         "a request without Mcp-Method gets 400 and -32020",
         _compares_the_method(None, "a request without the header Mcp-Method"),
+        section="basic/transports/streamable-http#Standard Request Headers",
     ),
     "HTTP-29 mcp-method-mismatch": _stateless_check(
         "another method in Mcp-Method gets 400 and -32020",
         _compares_the_method("tools/list", "a header Mcp-Method that differs from the method"),
+        section="basic/transports/streamable-http#Server Validation",
     ),
     "HTTP-30 mcp-name-missing": _stateless_check(
-        "a request that names something, without Mcp-Name, gets 400 and -32020", _needs_the_name
+        "a request that names something, without Mcp-Name, gets 400 and -32020",
+        _needs_the_name,
+        section="basic/transports/streamable-http#Standard Request Headers",
     ),
     "HTTP-31 mcp-name-mismatch": _stateless_check(
-        "another name in Mcp-Name gets 400 and -32020", _compares_the_name
+        "another name in Mcp-Name gets 400 and -32020",
+        _compares_the_name,
+        section="basic/transports/streamable-http#Server Validation",
     ),
-    "HTTP-32 mcp-name-base64": _stateless_check("Mcp-Name may be in Base64", _decodes_names),
+    "HTTP-32 mcp-name-base64": _stateless_check(
+        "Mcp-Name may be in Base64",
+        _decodes_names,
+        section="basic/transports/streamable-http#Value Encoding",
+    ),
     "HTTP-33 header-name-case": _stateless_check(
-        "the names of headers have no case", _ignores_case_of_names
+        "the names of headers have no case",
+        _ignores_case_of_names,
+        section="basic/transports/streamable-http#Case Sensitivity",
     ),
     "HTTP-34 header-value-case": _stateless_check(
         "the value of Mcp-Method has its case",
         _compares_the_method(
             "SERVER/DISCOVER", "a header Mcp-Method in other case than the method"
         ),
+        section="basic/transports/streamable-http#Case Sensitivity",
     ),
     "HTTP-35 unsupported-version-400": _stateless_check(
-        "error -32022 comes with status 400", _refuses_versions_with_400
+        "error -32022 comes with status 400",
+        _refuses_versions_with_400,
+        section="basic/transports/streamable-http#Protocol Version Header",
     ),
     "HTTP-36 unknown-method-404": _stateless_check(
-        "error -32601 comes with status 404", _refuses_methods_with_404
+        "error -32601 comes with status 404",
+        _refuses_methods_with_404,
+        section="basic/transports/streamable-http#Protocol Version Header",
     ),
     "HTTP-37 meta-missing-400": _stateless_check(
-        "missing metadata is refused with status 400", _refuses_missing_meta_with_400
+        "missing metadata is refused with status 400",
+        _refuses_missing_meta_with_400,
+        section="basic/transports/streamable-http#Standard Request Headers",
     ),
     "HTTP-42 param-header-mismatch": _stateless_check(
-        "a header that differs from the argument gets 400 and -32020", _compares_arguments
+        "a header that differs from the argument gets 400 and -32020",
+        _compares_arguments,
+        section="basic/transports/streamable-http#Server Behavior for Custom Headers",
     ),
     "HTTP-43 param-header-missing": _stateless_check(
-        "an argument without its header is refused", _needs_argument_headers
+        "an argument without its header is refused",
+        _needs_argument_headers,
+        section="basic/transports/streamable-http#Server Behavior for Custom Headers",
     ),
     "HTTP-44 param-header-not-expected": _stateless_check(
-        "an absent argument needs no header", _needs_no_headers_of_absent_arguments
+        "an absent argument needs no header",
+        _needs_no_headers_of_absent_arguments,
+        section="basic/transports/streamable-http#Server Behavior for Custom Headers",
     ),
     "HTTP-45 param-header-invalid-chars": _stateless_check(
-        "headers that are not ASCII or not Base64 are refused", _refuses_bad_header_values
+        "headers that are not ASCII or not Base64 are refused",
+        _refuses_bad_header_values,
+        section="basic/transports/streamable-http#Value Encoding",
     ),
     "HTTP-46 param-header-base64": _stateless_check(
-        "the header of an argument may be in Base64", _decodes_arguments
+        "the header of an argument may be in Base64",
+        _decodes_arguments,
+        section="basic/transports/streamable-http#Value Encoding",
     ),
     "HTTP-47 no-session-get-delete": _stateless_check(
-        "there are no sessions, and GET and DELETE get 405", _has_no_sessions, level="SHOULD"
+        "there are no sessions, and GET and DELETE get 405",
+        _has_no_sessions,
+        level="SHOULD",
+        section="basic/transports/streamable-http#Earlier Streamable HTTP Revisions",
     ),
 }

@@ -304,6 +304,7 @@ CHECKS = {
         run=_names_missing_capability,
         since="2026-07-28",
         hint="eliciting_tool",
+        section="basic#Error Codes",
     ),
     "HTTP-38 missing-capability-400": Check(
         property=f"the error {MISSING_CAPABILITY} comes with HTTP status 400",
@@ -311,6 +312,7 @@ CHECKS = {
         since="2026-07-28",
         transport="http",
         hint="eliciting_tool",
+        section="basic/transports/streamable-http#Standard Request Headers",
     ),
     "ELIC-08 decline-cancel-handled": Check(
         property="a call ends properly if its elicitation is declined, cancelled or refused",
@@ -320,6 +322,8 @@ CHECKS = {
         must_since="2026-07-28",
         phase="own",
         hint="eliciting_tool",
+        section="client/elicitation#Response Actions",
+        stateless_section="server/tools#Input Required Tool Results",
     ),
     "SAMP-07 error-survives": Check(
         property="a call is answered also if its sampling request is refused",
@@ -329,26 +333,32 @@ CHECKS = {
         level="SHOULD",
         phase="own",
         hint="sampling_tool",
+        section="client/sampling#Error Handling",
     ),
     "MRTR-06 tampered-state": _question_check(
         property="a call with a requestState that was changed does not succeed",
         run=_with_question(_refuses_changed_state),
         explains=("MRTR-07",),
+        section="basic/patterns/mrtr#Server Requirements (Basic Workflow)",
     ),
     "MRTR-07 foreign-state": _question_check(
         property="a call with the requestState of another call does not succeed",
         run=_with_question(_refuses_foreign_state),
+        section="basic/patterns/mrtr#Server Requirements (Basic Workflow)",
     ),
     "MRTR-08 missing-answer-reasked": _question_check(
         property="a call without the answer that was asked for is asked again",
         run=_with_question(_asks_again),
+        section="basic/patterns/mrtr#Error Handling",
     ),
     "MRTR-09 extra-answers-ignored": _question_check(
         property="answers that were not asked for are ignored",
         run=_with_question(_ignores_extra_answers),
+        section="basic/patterns/mrtr#Error Handling",
     ),
     "MRTR-10 malformed-answers": _question_check(
         property="answers of a wrong shape get an error, or are asked for again",
         run=_with_question(_refuses_malformed_answers),
+        section="basic/patterns/mrtr#Error Handling",
     ),
 }

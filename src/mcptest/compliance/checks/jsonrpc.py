@@ -203,6 +203,7 @@ CHECKS = {
         property="a response has the id of its request, in value and type",
         run=_echoes_ids,
         explains=("BASE-08", "HTTP-04"),
+        section="basic#Responses",
     ),
     "BASE-15 no-reply-to-notification": Check(
         property="notifications get no response, not even unknown and malformed ones",
@@ -210,6 +211,7 @@ CHECKS = {
         explains=("BASE-08", "CANC-01"),
         transport="stdio",
         phase="malformed",
+        section="basic#Notifications",
     ),
     "BASE-16 batch-receive": Check(
         property="every request of a batch gets a response",
@@ -218,21 +220,28 @@ CHECKS = {
         until=_BATCH_REVISION,
         phase="malformed",
         is_shared=True,
+        section="basic#Batching",
     ),
     "BASE-18 method-not-found": Check(
         property="an unknown method gets error -32601, and the server keeps running",
         run=_refuses_unknown_methods,
         explains=("BASE-27", "LIFE-22"),
+        section="basic#Messages",
+        older_sections={"2024-11-05": "basic/messages#Requests"},
     ),
     "BASE-19 invalid-params": Check(
         property="a request without a required parameter gets an error",
         run=_refuses_missing_params,
         explains=("BASE-27",),
+        section="basic#Messages",
+        older_sections={"2024-11-05": "basic/messages#Requests"},
     ),
     "BASE-20 parse-error": Check(
         property="input that is not JSON gets error -32700, and the server keeps running",
         run=_survives_parse_errors,
         phase="malformed",
+        section="basic#Messages",
+        older_sections={"2024-11-05": "basic/messages#Requests"},
     ),
     "BASE-32 stateless-context": Check(
         property="a request without _meta is refused, even after a complete one",
@@ -240,6 +249,7 @@ CHECKS = {
         since=FIRST_STATELESS,
         transport="stdio",
         phase="malformed",
+        section="basic#Statelessness",
     ),
     "BASE-33 meta-version-required": Check(
         property="a request without protocolVersion in its _meta gets error -32602",
@@ -247,16 +257,19 @@ CHECKS = {
         since=FIRST_STATELESS,
         phase="malformed",
         explains=("BASE-32",),
+        section="basic#_meta",
     ),
     "BASE-34 meta-capabilities-required": Check(
         property="a request without clientCapabilities in its _meta gets error -32602",
         run=lambda peer, run: _refuses_without(peer, run, META_CAPABILITIES),
         since=FIRST_STATELESS,
         phase="malformed",
+        section="basic#_meta",
     ),
     "BASE-42 request-id-checked": Check(
         property="a request whose id is neither a string nor an integer gets an error",
         run=_refuses_odd_ids,
         phase="malformed",
+        section="basic#Requests",
     ),
 }

@@ -340,18 +340,21 @@ CHECKS = {
         run=_completes_initialize,
         until=_HANDSHAKE_END,
         explains=("BASE-41",),
+        section="basic/lifecycle#Initialization",
     ),
     "LIFE-02 version-echo": Check(
         property="a version that the server supports is accepted when it is offered",
         run=_echoes_versions,
         until=_HANDSHAKE_END,
         phase="own",
+        section="basic/lifecycle#Version Negotiation",
     ),
     "LIFE-03 version-counter": Check(
         property="an unknown version is answered with one that the server supports",
         run=_counters_unknown_versions,
         until=_HANDSHAKE_END,
         phase="own",
+        section="basic/lifecycle#Version Negotiation",
     ),
     "LIFE-04 version-counter-latest": Check(
         property="an unknown version is answered with the latest one that the server supports",
@@ -359,6 +362,7 @@ CHECKS = {
         until=_HANDSHAKE_END,
         level="SHOULD",
         phase="own",
+        section="basic/lifecycle#Version Negotiation",
     ),
     "LIFE-05 init-tolerates-extras": Check(
         property="unknown members and capabilities in initialize are ignored",
@@ -366,35 +370,42 @@ CHECKS = {
         until=_HANDSHAKE_END,
         level="SHOULD",
         phase="own",
+        section="basic/lifecycle#Initialization",
     ),
     "LIFE-11 ping-answer": Check(
         property="ping gets an empty result, also before initialize",
         run=_answers_ping,
         until=_HANDSHAKE_END,
         phase="start",
+        section="basic/utilities/ping#Behavior Requirements",
     ),
     "LIFE-13 capability-truth": Check(
         property="logging/setLevel works if, and only if, logging is declared",
         run=_declares_logging_truly,
         until=_HANDSHAKE_END,
         explains=("LOG-03", "LOG-04"),
+        section="basic/lifecycle#Capability Negotiation",
+        stateless_section="server/discover#Response",
     ),
     "LIFE-14 subscribe-capability-truth": Check(
         property="resources/subscribe works if, and only if, resources.subscribe is declared",
         run=_declares_subscriptions_truly,
         until=_HANDSHAKE_END,
         must_since=_TRUTH_SINCE,
+        section="basic/lifecycle#Capability Negotiation",
     ),
     "LIFE-15 discover-implemented": Check(
         property="server/discover returns a result",
         run=_implements_discover,
         since=FIRST_STATELESS,
+        section="server/discover#Response",
     ),
     "LIFE-16 discover-shape": Check(
         property="server/discover lists the supported versions, including that of the request",
         run=_discovers_everything,
         since=FIRST_STATELESS,
         explains=("BASE-41",),
+        section="server/discover#Response",
     ),
     "LIFE-18 unsupported-version-fresh": Check(
         property="a first request in an unknown revision gets error -32022",
@@ -402,6 +413,7 @@ CHECKS = {
         since=FIRST_STATELESS,
         phase="own",
         explains=("LIFE-19",),
+        section="basic/versioning#Protocol Version Negotiation",
     ),
     "LIFE-19 unsupported-version-later": Check(
         property="a later request in an unknown revision gets error -32022",
@@ -409,6 +421,7 @@ CHECKS = {
         since=FIRST_STATELESS,
         transport="stdio",
         phase="malformed",
+        section="basic/versioning#Protocol Version Negotiation",
     ),
     "LIFE-20 version-per-request": Check(
         property="the revision of each request is judged by itself",
@@ -416,6 +429,7 @@ CHECKS = {
         since=FIRST_STATELESS,
         transport="stdio",
         phase="malformed",
+        section="basic/versioning#Protocol Version Negotiation",
     ),
     "LIFE-21 no-discover-needed": Check(
         property="a list can be the first request of a connection",
@@ -423,12 +437,14 @@ CHECKS = {
         since=FIRST_STATELESS,
         transport="stdio",
         phase="own",
+        section="basic/versioning#Protocol Version Negotiation",
     ),
     "LIFE-22 removed-methods-gone": Check(
         property="methods that the revision has removed get an error",
         run=_knows_no_removed_methods,
         since=FIRST_STATELESS,
         phase="malformed",
+        section="basic/versioning#Backward Compatibility with Initialization-Based Versions",
     ),
     "LIFE-23 init-error-names-versions": Check(
         property="the error to initialize names the versions that the server speaks",
@@ -436,11 +452,13 @@ CHECKS = {
         since=FIRST_STATELESS,
         level="SHOULD",
         phase="own",
+        section="basic/versioning#Backward Compatibility with Initialization-Based Versions",
     ),
     "LIFE-24 list-not-per-connection": Check(
         property="all connections get the same lists",
         run=_lists_the_same_to_all,
         since=FIRST_STATELESS,
         phase="own",
+        section="server/tools#Capabilities",
     ),
 }

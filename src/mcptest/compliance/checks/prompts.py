@@ -300,49 +300,60 @@ CHECKS = {
     "PROMPT-01 capability": Check(
         property="prompts are served if and only if the capability is declared",
         run=declares_truly("prompts"),
+        section="server/prompts#Capabilities",
     ),
     "PROMPT-02 list-answered": Check(
         property="a server that declares prompts answers prompts/list with a list",
         run=answers_list("prompts"),
         explains=("PAGE-03",),
         must_since="2026-07-28",
+        section="server/prompts#Listing Prompts",
+        stateless_section="server/prompts#Capabilities",
     ),
     "PROMPT-04 get-shape": Check(
         property="prompts/get answers with messages that have a role and one block of content",
         run=_gets_prompts,
+        section="server/prompts#Getting a Prompt",
     ),
     "PROMPT-08 unknown-name": Check(
         property="a prompt that does not exist gets the error -32602",
         run=_refuses_unknown_prompts,
         level="SHOULD",
         explains=("BASE-27",),
+        section="server/prompts#Error Handling",
     ),
     "PROMPT-09 missing-argument": Check(
         property="prompts/get without a required argument gets the error -32602",
         run=_refuses_missing_arguments,
         level="SHOULD",
         explains=("BASE-27",),
+        section="server/prompts#Error Handling",
     ),
     "PROMPT-10 inputs-validated": Check(
         property="wrong and unknown arguments of prompts do not break the server",
         run=_survives_odd_arguments,
+        section="server/prompts#Security",
     ),
     "COMP-01 capability": Check(
         property="completion is served if and only if the capability is declared",
         run=_declares_completions,
         since="2025-03-26",
+        section="server/utilities/completion#Capabilities",
     ),
     "COMP-04 input-validated": Check(
         property="there are no completions for prompts, templates and arguments that do not exist",
         run=_completes_only_what_exists,
+        section="server/utilities/completion#Security",
     ),
     "COMP-05 refs": Check(
         property="completion works for the prompts and resource templates that the server lists",
         run=_completes_listed,
+        section="server/utilities/completion#Reference Types",
     ),
     "COMP-07 context": Check(
         property="completion accepts the values of other arguments as context",
         run=_accepts_context,
         since="2025-06-18",
+        section="server/utilities/completion#Requesting Completions",
     ),
 }

@@ -508,16 +508,20 @@ CHECKS = {
     "RES-01 capability": Check(
         property="resources are served if and only if the capability is declared",
         run=declares_truly("resources"),
+        section="server/resources#Capabilities",
     ),
     "RES-02 list-answered": Check(
         property="a server that declares resources answers resources/list with a list",
         run=answers_list("resources"),
         explains=("PAGE-03",),
         must_since="2026-07-28",
+        section="server/resources#Listing Resources",
+        stateless_section="server/resources#Capabilities",
     ),
     "RES-05 read-shape": Check(
         property="listed resources can be read, and their contents have a URI and text or a blob",
         run=_reads_listed,
+        section="server/resources#Reading Resources",
     ),
     "RES-07 not-found-error": Check(
         property="a URI that does not exist gets the error -32002",
@@ -525,25 +529,30 @@ CHECKS = {
         until="2025-11-25",
         level="SHOULD",
         is_shared=True,
+        section="server/resources#Error Handling",
     ),
     "RES-08 not-found-32602": Check(
         property="a URI that does not exist gets the error -32602",
         run=_refuses_unknown_uris(jsonrpc.INVALID_PARAMS),
         since="2026-07-28",
         explains=("BASE-27",),
+        section="server/resources#Error Handling",
     ),
     "RES-09 not-found-not-empty": Check(
         property="a URI that does not exist does not get empty contents",
         run=_has_no_empty_contents,
         since="2026-07-28",
+        section="server/resources#Error Handling",
     ),
     "RES-10 uri-validated": Check(
         property="strings that are not URIs get an error, and the server keeps running",
         run=_refuses_garbage,
+        section="server/resources#Security Considerations",
     ),
     "RES-11 traversal": Check(
         property="files outside of what is offered cannot be read with .. or %2e%2e",
         run=_stays_inside,
+        section="server/resources#Security Considerations",
     ),
     "RES-13 updated-only-after-subscribe": Check(
         property="updates of a resource come only between resources/subscribe and unsubscribe",
@@ -551,18 +560,21 @@ CHECKS = {
         server_lacks=_lacks_subscribe,
         until="2025-11-25",
         hint="resource_that_changes",
+        section="server/resources#Subscriptions",
     ),
     "SUB-01 ack-first": Check(
         property="the first message of a subscription is its acknowledgement",
         run=_acknowledges_first,
         server_lacks=_lacks_changes,
         since="2026-07-28",
+        section="basic/patterns/subscriptions#Acknowledgment",
     ),
     "SUB-02 ack-subset": Check(
         property="an acknowledgement has nothing that was not asked for",
         run=_acknowledges_subset,
         server_lacks=_lacks_changes,
         since="2026-07-28",
+        section="basic/patterns/subscriptions#Acknowledgment",
     ),
     "SUB-04 filter-honoured": Check(
         property="a subscription gets only what it asked for",
@@ -570,6 +582,7 @@ CHECKS = {
         server_lacks=_lacks_changes,
         since="2026-07-28",
         hint="resource_that_changes",
+        section="basic/patterns/subscriptions#Opening a Stream",
     ),
     "SUB-06 concurrent": Check(
         property="several subscriptions can be open, each with its own id",
@@ -577,6 +590,7 @@ CHECKS = {
         explains=("SUB-03",),
         server_lacks=_lacks_changes,
         since="2026-07-28",
+        section="basic/patterns/subscriptions#Multiple Concurrent Subscriptions",
     ),
     "SUB-08 graceful-end": Check(
         property="a server that shuts down ends its subscriptions with a message",
@@ -586,11 +600,13 @@ CHECKS = {
         level="SHOULD",
         transport="stdio",
         phase="own",
+        section="basic/patterns/subscriptions#Cancellation",
     ),
     "SUB-09 cancel-stops": Check(
         property="nothing comes for a subscription that was cancelled",
         run=_stops_when_cancelled,
         server_lacks=_lacks_changes,
         since="2026-07-28",
+        section="basic/patterns/subscriptions#Cancellation",
     ),
 }

@@ -240,26 +240,32 @@ CHECKS = {
     "TOOL-01 capability": Check(
         property="tools are served if and only if the capability is declared",
         run=declares_truly("tools"),
+        section="server/tools#Capabilities",
     ),
     "TOOL-02 list-answered": Check(
         property="a server that declares tools answers tools/list with a list",
         run=answers_list("tools"),
         explains=("LIFE-21", "PAGE-03"),
+        section="server/tools#Listing Tools",
+        stateless_section="server/tools#Capabilities",
     ),
     "TOOL-16 inputs-validated": Check(
         property="calls without a required argument, or with one of a wrong type, are refused",
         run=_validates_arguments,
+        section="server/tools#Security Considerations",
     ),
     "TOOL-17 validation-as-tool-error": Check(
         property="arguments that are not valid get a result with isError, not a protocol error",
         run=_reports_invalid_arguments,
         since="2025-11-25",
         level="SHOULD",
+        section="server/tools#Error Handling",
     ),
     "TOOL-18 unknown-tool-protocol-error": Check(
         property="a call of a tool that does not exist gets a protocol error",
         run=_refuses_unknown_tools,
         level="SHOULD",
+        section="server/tools#Error Handling",
     ),
     "TOOL-21 order-stable": Check(
         property="tools/list has the same order each time",
@@ -267,6 +273,8 @@ CHECKS = {
         explains=("LIFE-24",),
         since="2026-07-28",
         level="SHOULD",
+        section="server/tools#Listing Tools",
+        stateless_section="server/tools#Capabilities",
     ),
     "TOOL-22 no-side-effects-when-readonly": Check(
         property="tools that declare readOnlyHint change nothing that the observer sees",
@@ -275,11 +283,13 @@ CHECKS = {
         level="SHOULD",
         hint="readonly_observer",
         server_lacks=lambda peer: "" if peer.has("tools") else "tools",
+        section="server/tools#Tool",
     ),
     "TOOL-24 resource-link-readable": Check(
         property="resources to which tools link can be read",
         run=_links_can_be_read,
         since="2025-06-18",
         level="SHOULD",
+        section="server/tools#Resource Links",
     ),
 }
