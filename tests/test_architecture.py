@@ -146,13 +146,13 @@ TOO_SLOW_TO_START_WITH = {
 
 # How many modules of mcptest a run of one passing test may load. Each costs 0.05 to 0.15 ms, so
 # this number is part of the start-up time. Lower it when you can; raise it only with a reason.
-MOST_MODULES_OF_A_PLAIN_RUN = 68
+MOST_MODULES_OF_A_PLAIN_RUN = 69
 
 # A folder is read from its listing: more entries than this do not fit on a screen.
 MOST_ENTRIES_OF_A_FOLDER = 26
 
 # Modules are chapters, not fragments: what is read together is in one. Package files do not count.
-MOST_MODULES = 252
+MOST_MODULES = 251
 
 
 PLAIN = """\

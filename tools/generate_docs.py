@@ -6,8 +6,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from mcptest.cli.commands.registry import COMMANDS, load_command
 from mcptest.cli.commands.run import CONDUCTOR_COMMAND as CONDUCTOR
-from mcptest.cli.main import COMMANDS, load_command
 from mcptest.cli.options import render_help
 from mcptest.compliance.check import Check
 from mcptest.compliance.checks import CHECKS

@@ -1,8 +1,4 @@
-"""The commands: find the one that is asked for, run it, and turn every exception into a message.
-
-To add a command, write its module in `cli/commands`, named like it, with its `COMMAND`, and add a
-line to `COMMANDS` here.
-"""
+"""Find the command, run it, and turn every exception into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ import sys
 from itertools import pairwise
 
 from mcptest import __version__
+from mcptest.cli.commands.registry import COMMANDS, load_command
 from mcptest.cli.options import parse_arguments, parse_color, render_help
 from mcptest.cli.output import (
     StandardOutput,
@@ -21,7 +18,7 @@ from mcptest.cli.output import (
     write_stderr,
     write_stderr_wrapped,
 )
-from mcptest.cli.signals import ignore_signals, interrupt_on_signals, without_gc
+from mcptest.cli.signals import ignore_signals, interrupt_on_signals
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import (
     FormatError,
@@ -48,42 +45,14 @@ if TYPE_CHECKING:
     JsonWish = Literal["", "run", "validation"]
 
 __all__ = [
-    "COMMANDS",
     "conductor",
     "failure_kind",
-    "load_command",
     "main",
     "render_error",
     "status_of_kind",
     "write_validation",
 ]
 
-
-# Name and summary of each command, in the order of `mcptest --help`.
-COMMANDS = {
-    "run": "run test files against a server",
-    "validate": "check test files for mistakes, without a server",
-    "init": "create a config, a first test and a CI workflow",
-    "discover": "write a test file for everything a server offers",
-    "list": "list the tools, resources and prompts of a server",
-    "call": "call a tool and show its result",
-    "read": "read a resource and show its contents",
-    "prompt": "get a prompt and show its messages",
-    "login": "log in to a server once; later runs use the tokens",
-    "logout": "remove the tokens of a login",
-    "docs": "write documentation of a server",
-    "mock": "serve a contract, a capture or a manifest, to test clients",
-    "record": "relay between a client and its server, and write a capture",
-    "cases": "create a contract from recorded traffic",
-    "migrate": "convert Conductor files and contracts to a suite",
-    "compliance": "check a server, or a capture, against the specification",
-    "security": "look for what can harm the users of a server",
-    "exec": "serve an SDK over standard input and output",
-    "report": "render a saved run, or merge several",
-    "plugin": "call a plugin and show its answer, or list plugins",
-    "schema": "print the JSON Schema of a file format, for editors",
-    "completion": "print a script that completes commands in a shell",
-}
 
 # Commands that messages about the lanes of a suite name, and that this version does not have.
 _PLANNED = {
@@ -168,14 +137,6 @@ def _run_mcptest(words: list[str]) -> int:
     meant = closest(name, COMMANDS)
     question = f"; did you mean {meant!r}?" if meant else ""
     raise UsageError(f"there is no command {visible(name)!r}{question}", "try mcptest --help")
-
-
-def load_command(name: str) -> Command:
-    """Import a command. Modules that only other commands need are not loaded."""
-    with without_gc():
-        module = __import__(f"mcptest.cli.commands.{name}", fromlist=["COMMAND"])
-    command: Command = module.COMMAND
-    return command
 
 
 def _run_conductor(words: list[str]) -> int:

@@ -10,10 +10,11 @@ from console import case, mcptest, write_config, write_suite
 from terminal import on_terminal
 
 from mcptest import __version__
+from mcptest.cli.commands.registry import COMMANDS
 from mcptest.cli.commands.run import COMMAND as RUN
 from mcptest.cli.commands.run import CONDUCTOR_COMMAND as CONDUCTOR
 from mcptest.cli.commands.validate import COMMAND as VALIDATE
-from mcptest.cli.main import COMMANDS, conductor, main
+from mcptest.cli.main import conductor, main
 
 if TYPE_CHECKING:
     from pathlib import Path

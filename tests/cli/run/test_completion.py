@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from console import PATIENCE_S, mcptest
 
-from mcptest.cli.main import COMMANDS
+from mcptest.cli.commands.registry import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent.parent
 

@@ -18,7 +18,7 @@ import pytest
 from console import ENVIRONMENT, PATIENCE_S, Ended, mcptest
 from http_mock_client import http_mocking
 
-from mcptest.cli.main import COMMANDS
+from mcptest.cli.commands.registry import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""The commands of `mcptest`: one module each. `mcptest.cli.main` lists them."""
+"""The commands of `mcptest`: one module each. `registry` lists them."""

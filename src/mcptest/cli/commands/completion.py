@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from mcptest.cli.commands.registry import COMMANDS, load_command
 from mcptest.cli.commands.run import CONDUCTOR_COMMAND
-from mcptest.cli.main import COMMANDS, load_command
 from mcptest.cli.options import HELP, Command, Option
 from mcptest.cli.output import StandardOutput
 from mcptest.core.diagnostics import suggest
