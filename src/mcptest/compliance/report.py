@@ -403,7 +403,9 @@ def _header_option(header: str) -> str:
 
 
 def find_reference(entry: Requirement, version: str) -> Reference:
-    """The page and section of a rule or check in a revision."""
+    """The page and section of a rule or check in a revision; empty if the revision has no such."""
+    if not entry.applies(version, version):
+        return Reference()
     revision = REVISIONS.get(version)
     place = entry.section
     if version in entry.older_sections:
