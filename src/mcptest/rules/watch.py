@@ -48,11 +48,12 @@ class RuleWatch:
         self._written_ids = written_ids
         # Traffic that was not sorted yet, and the part of it that must be judged.
         self._unsorted: list[bytes | Sequence[Item]] = []
-        self._queue: list[bytes | Item] = []
+        self._queue: list[bytes | Item | list[object]] = []
         self._scorer: LiveScorer | None = None
         # The plain call that is skipped if the next message is a plain answer to it.
         self._held_call = b""
-        # The ids of skipped calls that the scorer does not know of yet.
+        # The ids of skipped calls that the scorer does not know of yet. Those that came after
+        # something that is queued are lists in the queue, so that all are counted in their order.
         self._skipped_ids: list[object] = []
         # How many times plain traffic was judged since the scorer came into this state.
         self._plain_rounds = 0
@@ -94,7 +95,7 @@ class RuleWatch:
             if isinstance(each, bytes):
                 self._queue_held_call()
                 is_plain = _is_plain_call(each)
-                if is_plain and self._plain_rounds >= _ENOUGH and not self._queue:
+                if is_plain and self._plain_rounds >= _ENOUGH:
                     self._held_call = each
                 else:
                     self._add_to_queue([each], is_plain=is_plain)
@@ -102,12 +103,25 @@ class RuleWatch:
             answer = _plain_answer(each)
             if self._held_call and answer and _has_id_of(answer, self._held_call):
                 self._held_call = b""
-                self._skipped_ids.append(answer["id"])
-                if len(self._skipped_ids) > _MAX_WAITING:
-                    self._report_skipped(self._get_scorer())
+                self._skip(answer["id"])
             elif each:
                 self._queue_held_call()
                 self._add_to_queue(each, is_plain=answer is not None)
+
+    def _skip(self, id: object) -> None:
+        if not self._queue:
+            ids = self._skipped_ids
+        elif isinstance(self._queue[-1], list):
+            ids = self._queue[-1]
+        else:
+            ids = []
+            self._queue.append(ids)
+        ids.append(id)
+        if len(ids) > _MAX_WAITING:
+            if self._queue:
+                self._judge_queue()
+            else:
+                self._report_skipped(self._get_scorer())
 
     def _queue_held_call(self) -> None:
         if self._held_call:
@@ -130,7 +144,9 @@ class RuleWatch:
             if is_awaited and not _is_light(each, scorer):
                 self._queue, self.is_behind = queue[index:], True
                 break
-            if isinstance(each, bytes):
+            if isinstance(each, list):
+                scorer.skip(each)
+            elif isinstance(each, bytes):
                 scorer.client(parse_json(each.decode("utf-8")))
             elif isinstance(each, Frame):
                 scorer.server(each.value, each.http)
@@ -182,9 +198,9 @@ def _is_plain_call(line: bytes) -> bool:
     )
 
 
-def _is_light(each: bytes | Item, scorer: LiveScorer) -> bool:
+def _is_light(each: bytes | Item | list[object], scorer: LiveScorer) -> bool:
     """True if the loaded rules are enough to judge this."""
-    if scorer.has_all_rules:
+    if scorer.has_all_rules or isinstance(each, list):
         return True
     if isinstance(each, bytes):
         return scorer.is_ordinary(parse_json(each.decode("utf-8")), is_client=True)
