@@ -64,6 +64,7 @@ __all__ = [
     "fill_strings",
     "kind_of",
     "lone_reference",
+    "may_refer",
     "misplaced",
     "number",
     "one_of",
@@ -538,8 +539,19 @@ NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _REFERENCE = re.compile(r"(\$?)\$\{([^}]*)\}")
 
 
+def may_refer(value: object) -> bool:
+    """True if a string in a value has a reference, or what looks like one. Most have none."""
+    if isinstance(value, str):
+        return "${" in value
+    if isinstance(value, dict):
+        return any("${" in key or may_refer(member) for key, member in value.items())
+    return isinstance(value, list) and any(map(may_refer, value))
+
+
 def references(value: object, steps: Steps = ()) -> Iterator[tuple[str, Steps]]:
     """Yield every name that a value refers to, and where."""
+    if not may_refer(value):
+        return
     for at, text in strings_in(value, steps, with_keys=True):
         for found in _REFERENCE.finditer(text):
             if not found[1]:

@@ -22,6 +22,7 @@ from mcptest.formats.fields import (
     Keys,
     fill_references,
     lone_reference,
+    may_refer,
     misplaced,
     references,
     strings_in,
@@ -238,6 +239,8 @@ class Variables:
 
         `more` are names that become known later; who uses them must be filled again.
         """
+        if not may_refer(value):
+            return value
         known = {*self.values, *more}
         is_whole = True
         for name, steps in references(value):
