@@ -84,8 +84,9 @@ __all__ = [
 class Key:
     """One key of a mapping: the type of its value, what it means, and examples.
 
-    `type` is a JSON Schema, the `Keys` of an inner mapping, or the name of a type that
-    `formats.schemas` builds, such as "duration". With `is_filled`, `${name}` may be
+    `type` is a JSON Schema, the `Keys` of an inner mapping, or the name of a type, such as
+    "duration": those of all formats are in `formats.schemas.from_keys.Types`, those of one format
+    beside its schema in `formats.schemas.files`. With `is_filled`, `${name}` may be
     the value or a part of it.
     """
 

@@ -350,9 +350,6 @@ _MAX_BYTES = 4 * 1024 * 1024
 
 _EVENT_ID = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 
-# Revisions in which a client understands an event without data.
-_PRIMED = frozenset(HANDSHAKE_REVISIONS[-1:])
-
 _STREAM_HEADERS = {
     "Content-Type": EVENT_STREAM,
     "Cache-Control": "no-cache, no-transform",
@@ -421,7 +418,8 @@ class _HttpSession:
     def open(self, exchange: int, waiting: Iterable[IdKey]) -> _Stream:
         """A stream for the answers to a POST."""
         self._count += 1
-        is_primed = self.session.revision in _PRIMED
+        revision = REVISIONS.get(self.session.revision)
+        is_primed = revision is not None and revision.has_primed_streams
         stream = _Stream(self._count, exchange, waiting, self._journal, is_primed=is_primed)
         self._streams[self._count] = stream
         if len(self._streams) > _MAX_STREAMS:

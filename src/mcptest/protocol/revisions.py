@@ -72,6 +72,8 @@ class Revision(Record):
     # GET for what the server sends on its own.
     has_version_header: bool = True
     has_get_stream: bool = True
+    # Over HTTP: a stream may begin with an event that has an id and no data, to resume it by.
+    has_primed_streams: bool = False
 
     @property
     def has_handshake(self) -> bool:
@@ -84,7 +86,7 @@ REVISIONS = {
         Revision(version="2024-11-05", has_version_header=False),
         Revision(version="2025-03-26", has_batches=True, has_version_header=False),
         Revision(version="2025-06-18"),
-        Revision(version="2025-11-25", has_tasks=True),
+        Revision(version="2025-11-25", has_tasks=True, has_primed_streams=True),
         Revision(
             version="2026-07-28", is_stateless=True, server_may_ask=False, has_get_stream=False
         ),
