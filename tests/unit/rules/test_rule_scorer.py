@@ -170,7 +170,7 @@ def test_no_capture_is_judged_otherwise_without_it(path: Path) -> None:
     sessions = value if isinstance(value, list) else [value]
     quick = score_capture(sessions)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scorer, "likeness_of", lambda *_: None)
+        patch.setattr(scorer, "_likeness_of", lambda *_: None)
         assert score_capture(sessions) == quick
 
 
