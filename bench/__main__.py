@@ -49,6 +49,7 @@ MEASURE = ROOT / "bench" / "measure.py"
 SIZES = (1, 1000, 5000)
 ONE, THOUSAND, MANY = "mcptest, 1 test", "mcptest, 1,000 tests", "mcptest, 5,000 tests"
 ONE_ENTRY, THOUSAND_ENTRIES = "mcptest, a suite of 1 test", "mcptest, a suite of 1,000 tests"
+ENTRIES = {1: ONE_ENTRY, 1000: THOUSAND_ENTRIES}
 ALONE, EIGHT = "8 sleepy files, one at a time", "8 sleepy files, --parallel 8"
 RAW_LARGE, LARGE = "raw pipes, 64 MB", "mcptest, 64 MB"
 AEGIS = ROOT / ".venv" / "node" / "node_modules" / "mcp-aegis" / "bin" / "aegis.js"
@@ -202,7 +203,7 @@ def contestants_of(folder: Path, with_peers: bool) -> dict[str, Callable[[], tup
     for n, name in zip(SIZES, (ONE, THOUSAND, MANY), strict=True):
         command = [PYTHON, "-m", "mcptest", "run"]
         contestants[name] = partial(timed, command, suites[n])
-    for n, name in ((1, ONE_ENTRY), (1000, THOUSAND_ENTRIES)):
+    for n, name in ENTRIES.items():
         contestants[name] = partial(timed, command, write_yaml_suite(folder, n, server))
     sleepy = write_sleepy_suites(folder)
     for name, workers in ((ALONE, "1"), (EIGHT, "8")):
@@ -242,10 +243,7 @@ def compare_versions(folder: Path, other: Path, count: int) -> None:
     server = build_server(folder)
     suites = {n: write_suite(folder, n, server) for n in SIZES}
     places = {name: suites[n] for n, name in zip(SIZES, (ONE, THOUSAND, MANY), strict=True)}
-    places |= {
-        name: write_yaml_suite(folder, n, server)
-        for n, name in ((1, ONE_ENTRY), (1000, THOUSAND_ENTRIES))
-    }
+    places |= {name: write_yaml_suite(folder, n, server) for n, name in ENTRIES.items()}
     large = write_large_suite(folder)
     command = [PYTHON, "-m", "mcptest", "run"]
     versions = {"this version": ROOT, "the other": other}

@@ -244,13 +244,17 @@ def test_the_import_table_is_the_one_in_the_architecture_page() -> None:
 
 def loaded_by_run(*words: str) -> set[str]:
     """The modules that are loaded at the end of `mcptest run` with these words."""
-    script = (
-        f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r}); "
-        f"from mcptest.cli.main import main; main(['run', *{words!r}]); "
-        "print('modules', *sys.modules)"
-    )
+    return loaded_by(f"from mcptest.cli.main import main; main(['run', *{words!r}])")
+
+
+def loaded_by(script: str) -> set[str]:
+    """The modules that are loaded at the end of a script."""
     done = subprocess.run(
-        [sys.executable, "-S", "-c", script],
+        [
+            *(sys.executable, "-S", "-c"),
+            f"import sys; sys.path[:0] = {[str(ROOT / 'src'), *sys.path]!r}\n"
+            f"{script}\nprint('modules', *sys.modules)",
+        ],
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -289,16 +293,7 @@ def test_a_plain_suite_loads_nothing_that_is_slow_to_load(tmp_path: Path) -> Non
 
 
 def test_a_session_over_http_does_not_load_openssl() -> None:
-    script = "import sys, mcptest.transport.http.transport; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {script}"],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-        check=True,
-    )
-    assert set(done.stdout.split()) & {"_hashlib", "_ssl"} == set()
+    assert loaded_by("import mcptest.transport.http.transport") & {"_hashlib", "_ssl"} == set()
 
 
 def test_a_plain_run_that_passes_stays_within_its_budget_of_modules(tmp_path: Path) -> None:

@@ -403,7 +403,7 @@ def _header_option(header: str) -> str:
 
 
 def find_reference(entry: Requirement, version: str) -> Reference:
-    """The page and section of a rule or check in a revision; empty if the revision has no such."""
+    """The page and section of a rule or check in a revision; empty if that does not have it."""
     if not entry.applies(version, version):
         return Reference()
     revision = REVISIONS.get(version)

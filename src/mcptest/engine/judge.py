@@ -527,8 +527,8 @@ def _prefix_message(assertion: Assertion, mismatch: Mismatch) -> Mismatch:
 def _bound_checks(expectation: Expectation, limit_s: float, launcher: Launcher) -> Expectation:
     """The expectation with each foreign check limited to this time, in a process of its own.
 
-    Used where the answer cannot be judged as a whole in another process, because plugins or
-    snapshots take part: a forked copy of this process could not use them.
+    For what is judged in this process although it has foreign checks: what may still arrive, and
+    answers with plugins or snapshots, which a forked copy of this process could not use.
     """
 
     def change(pattern: Pattern) -> Pattern:
