@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from console import case, mcptest, write_config, write_suite
 
+from mcptest.cli import main
+from mcptest.cli.commands.registry import COMMANDS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -245,3 +248,7 @@ def test_a_command_of_another_tool_is_answered_with_ours(
     ended = mcptest(tmp_path, word, "x")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"error: there is no command '{word}'\n  help: {help}")
+
+
+def test_a_command_that_exists_is_not_one_of_another_tool_nor_planned() -> None:
+    assert COMMANDS.keys() & (main._ELSEWHERE.keys() | main._PLANNED.keys()) == set()
